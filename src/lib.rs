@@ -1,0 +1,1 @@
+//! appserver-acp: an ACP agent that drives a Codex-style app-server.

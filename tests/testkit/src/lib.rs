@@ -1,0 +1,1 @@
+//! Test equipment shared by the tests, the demo and the benches.
