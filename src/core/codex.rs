@@ -1,0 +1,507 @@
+//! What Codex tells us and what we ask of it, in words of ours.
+//!
+//! The wire's JSON stays in `crate::codex`; this is its typed subset.
+
+use super::ids::{CodexCallId, Generation, ItemId, Json, ProcessId, PromptKey, RequestId, ThreadId, TurnId};
+use super::request::{McpServer, PromptPart};
+use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
+
+/// Something from the app-server or about its process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromCodex {
+    /// The process could not be started, or its `initialize` failed.
+    NotStarted { generation: Generation, message: String },
+    /// It ended: exit, signal, or its output stopped being JSON.
+    Died { generation: Generation, how: String, stderr: Option<String> },
+    /// Answer to one of our requests.
+    Answered { call: CodexCallId, result: Result<CodexReply, CodexError> },
+    /// A notification.
+    Event(Event),
+    /// A request that we owe an answer.
+    Asked { request: RequestId, ask: CodexAsk },
+}
+
+/// A JSON-RPC error from Codex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodexError {
+    pub code: i64,
+    pub message: String,
+}
+
+/// Our requests to Codex.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CodexRequest {
+    /// `initialize` with `experimentalApi`; the encoder adds `initialized` after its answer.
+    Initialize,
+    /// `thread/start` with raw events.
+    ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
+    /// `thread/resume` without turns.
+    ThreadResume { thread: ThreadId, cwd: Option<String>, mcp_servers: Vec<McpServer> },
+    /// `thread/list`, most recent first, no subagents.
+    ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, oldest first.
+    ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/unsubscribe`.
+    Unsubscribe { thread: ThreadId },
+    /// `turn/start`.
+    TurnStart { thread: ThreadId, key: PromptKey, input: Vec<PromptPart>, choices: Choices },
+    /// `turn/steer`.
+    TurnSteer { thread: ThreadId, turn: TurnId, key: PromptKey, input: Vec<PromptPart> },
+    /// `turn/interrupt`.
+    TurnInterrupt { thread: ThreadId, turn: TurnId },
+    /// `thread/backgroundTerminals/list`.
+    TerminalsList { thread: ThreadId, cursor: Option<String> },
+    /// `thread/backgroundTerminals/terminate`.
+    Terminate { thread: ThreadId, process: ProcessId },
+    /// `thread/backgroundTerminals/clean`.
+    Clean { thread: ThreadId },
+    /// `model/list`, all pages are asked for one by one.
+    ModelList { cursor: Option<String> },
+}
+
+impl CodexRequest {
+    /// The wire's method name.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::ThreadStart { .. } => "thread/start",
+            Self::ThreadResume { .. } => "thread/resume",
+            Self::ThreadList { .. } => "thread/list",
+            Self::ItemsList { .. } => "thread/items/list",
+            Self::Unsubscribe { .. } => "thread/unsubscribe",
+            Self::TurnStart { .. } => "turn/start",
+            Self::TurnSteer { .. } => "turn/steer",
+            Self::TurnInterrupt { .. } => "turn/interrupt",
+            Self::TerminalsList { .. } => "thread/backgroundTerminals/list",
+            Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
+            Self::Clean { .. } => "thread/backgroundTerminals/clean",
+            Self::ModelList { .. } => "model/list",
+        }
+    }
+}
+
+/// Settings for a thread or for a turn and those after it; `None` keeps Codex's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    pub preset: Option<Preset>,
+}
+
+/// Approval and sandbox together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Preset {
+    /// `on-request` + read-only.
+    ReadOnly,
+    /// `on-request` + workspace-write.
+    Auto,
+    /// `never` + danger-full-access.
+    FullAccess,
+}
+
+/// Answers of Codex, by request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CodexReply {
+    Initialized {
+        user_agent: String,
+    },
+    /// `thread/start`, `thread/resume`.
+    ThreadOpened(ThreadOpened),
+    Threads {
+        threads: Vec<ThreadEntry>,
+        next: Option<String>,
+    },
+    Items {
+        items: Vec<HistoryItem>,
+        next: Option<String>,
+    },
+    /// `turn/start`, `turn/steer`: the turn the input went to.
+    Turn(TurnId),
+    Terminals {
+        terminals: Vec<LiveTerminal>,
+        next: Option<String>,
+    },
+    Terminated(bool),
+    Models {
+        models: Vec<Model>,
+        next: Option<String>,
+    },
+    /// An answer whose content does not matter.
+    Done,
+}
+
+/// A thread as `thread/start` and `thread/resume` describe it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadOpened {
+    pub thread: ThreadId,
+    pub cwd: String,
+    pub title: Option<String>,
+    pub model: String,
+    pub effort: Option<String>,
+    /// `None` where approval and sandbox fit no preset.
+    pub preset: Option<Preset>,
+    /// The turn that runs, of a thread resumed in mid-turn.
+    pub active: bool,
+}
+
+/// One line of `thread/list`. Times in seconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadEntry {
+    pub thread: ThreadId,
+    pub cwd: String,
+    pub title: Option<String>,
+    pub updated_at: Option<i64>,
+}
+
+/// One item of a thread's history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryItem {
+    pub turn: Option<TurnId>,
+    pub item: Item,
+}
+
+/// One line of `backgroundTerminals/list`: alive, foreground or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveTerminal {
+    pub item: ItemId,
+    pub process: ProcessId,
+    /// The bare script.
+    pub command: String,
+    pub cwd: String,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    pub slug: String,
+    pub name: String,
+    pub description: String,
+    pub hidden: bool,
+    /// Value and description, in Codex's order.
+    pub efforts: Vec<(String, String)>,
+    pub default_effort: Option<String>,
+    pub is_default: bool,
+}
+
+/// A notification about one thread or about the whole app-server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    ThreadStatus {
+        thread: ThreadId,
+        status: ThreadStatus,
+    },
+    ThreadClosed {
+        thread: ThreadId,
+    },
+    /// Archived or deleted, by us or another client.
+    ThreadRemoved {
+        thread: ThreadId,
+    },
+    ThreadRenamed {
+        thread: ThreadId,
+        name: Option<String>,
+    },
+    /// Codex's settings of the thread changed.
+    Settings {
+        thread: ThreadId,
+        model: Option<String>,
+        effort: Option<String>,
+        preset: Option<Preset>,
+    },
+    TurnStarted {
+        thread: ThreadId,
+        turn: TurnId,
+    },
+    TurnCompleted {
+        thread: ThreadId,
+        turn: TurnId,
+        end: TurnEnd,
+    },
+    ItemStarted {
+        thread: ThreadId,
+        turn: TurnId,
+        item: Item,
+    },
+    ItemCompleted {
+        thread: ThreadId,
+        turn: TurnId,
+        item: Item,
+    },
+    AgentDelta {
+        thread: ThreadId,
+        item: ItemId,
+        text: String,
+    },
+    /// Text of a plan item (plan mode).
+    PlanDelta {
+        thread: ThreadId,
+        item: ItemId,
+        text: String,
+    },
+    /// Reasoning, summary or raw; `part` counts summary parts from 0.
+    ThoughtDelta {
+        thread: ThreadId,
+        item: ItemId,
+        part: u32,
+        text: String,
+    },
+    OutputDelta {
+        thread: ThreadId,
+        item: ItemId,
+        text: String,
+    },
+    /// The model typed into a terminal, or polled it (empty).
+    TerminalInput {
+        thread: ThreadId,
+        item: ItemId,
+        text: String,
+    },
+    /// `rawResponseItem/completed` of a `function_call_output`: what the model was told.
+    RawOutput {
+        thread: ThreadId,
+        turn: TurnId,
+        item: ItemId,
+        text: String,
+    },
+    /// The changes of a file-change item so far.
+    Patch {
+        thread: ThreadId,
+        item: ItemId,
+        changes: Vec<Diff>,
+    },
+    /// One line of progress of a tool call.
+    Progress {
+        thread: ThreadId,
+        item: ItemId,
+        message: String,
+    },
+    /// The plan of the running turn.
+    Plan {
+        thread: ThreadId,
+        entries: Vec<PlanEntry>,
+    },
+    /// Tokens in the context now, and its size; ends a step of the turn (D3).
+    TokenUsage {
+        thread: ThreadId,
+        turn: TurnId,
+        used: u64,
+        window: Option<u64>,
+    },
+    /// A request of Codex's was answered or withdrawn, here or elsewhere.
+    RequestResolved {
+        thread: ThreadId,
+        request: RequestId,
+    },
+    /// An error of a turn; `will_retry` means it goes on.
+    Error {
+        thread: Option<ThreadId>,
+        message: String,
+        will_retry: bool,
+    },
+    /// Something for people; `thread: None` concerns all.
+    Notice {
+        thread: Option<ThreadId>,
+        severity: Severity,
+        title: String,
+        description: Option<String>,
+    },
+    /// Known and deliberately without effect; the map says why.
+    Ignored {
+        method: String,
+    },
+    /// A name that the map does not know: Codex is newer than we are.
+    Unmapped {
+        method: String,
+    },
+}
+
+/// Status of a thread as Codex sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadStatus {
+    NotLoaded,
+    Idle,
+    SystemError,
+    Active,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    Completed,
+    Interrupted,
+    /// Codex's message, details included.
+    Failed {
+        message: String,
+    },
+}
+
+/// An item of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    pub id: ItemId,
+    pub kind: ItemKind,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ItemKind {
+    UserMessage {
+        key: Option<PromptKey>,
+        content: Vec<Content>,
+    },
+    AgentMessage {
+        text: String,
+    },
+    /// Summary parts, or the raw parts where there is no summary.
+    Reasoning {
+        parts: Vec<String>,
+    },
+    /// Plan-mode text.
+    Plan {
+        text: String,
+    },
+    Command(CommandItem),
+    FileChange {
+        changes: Vec<Diff>,
+        status: ItemStatus,
+    },
+    /// Any other tool, already put into words by the decoder.
+    Tool(ToolItem),
+    /// Known and deliberately not shown; the map says why.
+    Hidden,
+}
+
+/// A command that Codex runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandItem {
+    /// The bare script: `/bin/bash -lc '…'` is taken off by the decoder.
+    pub command: String,
+    /// Absolute.
+    pub cwd: String,
+    /// `None` while it waits for an approval, and for the user's own shell.
+    pub process: Option<ProcessId>,
+    pub source: CommandSource,
+    pub status: ItemStatus,
+    /// One line and a kind from Codex's own parse of the command.
+    pub title: String,
+    pub kind: ToolKind,
+    pub locations: Vec<Location>,
+    /// Whole output up to 1 MiB, then head, omission mark, tail. Only at the end.
+    pub output: Option<String>,
+    pub exit_code: Option<i64>,
+    pub duration_ms: Option<i64>,
+}
+
+/// Who runs a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandSource {
+    /// The model.
+    Agent,
+    /// The user's own shell command: never listed (D2).
+    User,
+}
+
+/// Codex's item status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemStatus {
+    InProgress,
+    Completed,
+    Failed,
+    Declined,
+}
+
+/// A tool call of no special kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolItem {
+    /// Name for programs.
+    pub name: String,
+    pub title: String,
+    pub kind: ToolKind,
+    pub status: ItemStatus,
+    pub input: Option<Json>,
+    pub output: Option<Json>,
+    /// Readable result.
+    pub text: Option<String>,
+    pub locations: Vec<Location>,
+}
+
+/// A request of Codex to the user.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CodexAsk {
+    /// `item/commandExecution/requestApproval`.
+    Command {
+        thread: ThreadId,
+        item: ItemId,
+        command: String,
+        cwd: String,
+        reason: Option<String>,
+        decisions: Vec<Decision>,
+    },
+    /// `item/fileChange/requestApproval`.
+    FileChange { thread: ThreadId, item: ItemId, reason: Option<String>, decisions: Vec<Decision> },
+    /// `item/permissions/requestApproval`; `permissions` is granted as it was asked, or not.
+    Permissions { thread: ThreadId, item: ItemId, reason: Option<String>, permissions: Json },
+    /// `item/tool/requestUserInput`.
+    Questions { thread: ThreadId, item: ItemId, questions: Vec<Question> },
+    /// `mcpServer/elicitation/request` with a form.
+    McpForm { thread: ThreadId, server: String, message: String, schema: Json },
+    /// `mcpServer/elicitation/request` with a URL.
+    McpUrl { thread: ThreadId, server: String, message: String, elicitation: String, url: String },
+    /// Anything else: answered with an error that names it.
+    Unsupported { method: String },
+}
+
+/// A decision that Codex offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub kind: DecisionKind,
+    /// What to send back.
+    pub value: Json,
+    /// For people.
+    pub name: String,
+}
+
+/// What a decision means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionKind {
+    Accept,
+    AcceptAlways,
+    Decline,
+    /// Declines and ends the turn.
+    Cancel,
+}
+
+/// One question of `requestUserInput`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub id: String,
+    pub header: String,
+    pub question: String,
+    /// Label and description; empty for free text.
+    pub options: Vec<(String, String)>,
+}
+
+/// Our answer to a `CodexAsk`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CodexAnswer {
+    /// Command or file change: the value of a `Decision`.
+    Decision(Json),
+    /// Permission profile: grant for this turn, or nothing.
+    Permissions { granted: Option<Json> },
+    /// Question id to answers.
+    Questions(Vec<(String, Vec<String>)>),
+    /// The client's form answers are `Json` of an object with question ids.
+    QuestionForm(Json),
+    /// MCP elicitation.
+    Elicitation { action: ElicitationAction, content: Option<Json> },
+    /// A JSON-RPC error.
+    Refused { message: String },
+}
+
+/// MCP's three answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElicitationAction {
+    Accept,
+    Decline,
+    Cancel,
+}

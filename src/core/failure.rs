@@ -1,0 +1,39 @@
+//! Why a request of the client could not be done.
+//!
+//! One place per protocol turns these into JSON-RPC errors; the message is for people.
+
+use super::ids::SessionId;
+
+/// A typed refusal. Messages: what was tried, what to do next; no payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// -32002 with `data.sessionId`.
+    #[error(
+        "session {0} does not exist or is not open on this connection; open it with session/new or session/resume"
+    )]
+    UnknownSession(SessionId),
+    /// -32602.
+    #[error("{0}")]
+    InvalidParams(String),
+    /// -32600: asked before `initialize`, or after the end.
+    #[error("{0}")]
+    InvalidRequest(String),
+    /// -32601.
+    #[error("method {0} is not supported")]
+    UnknownMethod(String),
+    /// -32800.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// -32000.
+    #[error("{0}")]
+    AuthRequired(String),
+    /// -32603: Codex could not be started or was lost. `stderr` is its last lines.
+    #[error("{message}")]
+    AppServer { message: String, stderr: Option<String> },
+    /// -32603: Codex answered with an error.
+    #[error("codex refused {method}: {message}")]
+    Codex { method: &'static str, message: String, code: i64 },
+    /// v1 `session/prompt`: the turn failed. -32603 with Codex's message.
+    #[error("{message}")]
+    TurnFailed { message: String },
+}

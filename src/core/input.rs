@@ -1,0 +1,58 @@
+//! Everything that can happen to the core, one at a time.
+
+use super::ask::Answer;
+use super::codex::FromCodex;
+use super::ids::{AskId, Generation, RequestId, SessionId};
+use super::request::{ClientProfile, Request, Ticket};
+
+/// One input of `Core::step`.
+#[derive(Debug, PartialEq)]
+pub enum Input {
+    /// From the client's wire.
+    Client(FromClient),
+    /// From the app-server's wire or process.
+    Codex(FromCodex),
+    /// The deadline that `Core::next_deadline` named is reached.
+    Deadline,
+    /// The queue of bytes to the client crossed a mark.
+    ClientQueue(Pressure),
+    /// A sweep for processes of lost threads is over.
+    Swept { generation: Generation, report: SweepReport },
+    /// SIGTERM, SIGINT or SIGHUP reached us; the number becomes the exit code 128+n.
+    Signal(i32),
+}
+
+/// From the client.
+#[derive(Debug, PartialEq)]
+pub enum FromClient {
+    /// `initialize` succeeded (again): who is there.
+    Hello(ClientProfile),
+    /// A request that is owed an answer.
+    Request { ticket: Ticket, request: Request },
+    /// `session/cancel`.
+    CancelSession { session: SessionId },
+    /// `$/cancel_request` of a request of the client's.
+    CancelRequest { request: RequestId },
+    /// The answer to one of our asks.
+    Answered { ask: AskId, answer: Answer },
+    /// stdin ended.
+    Eof,
+}
+
+/// Fill of the queue to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressure {
+    /// The client does not keep up: hold back output.
+    High,
+    /// It does again.
+    Low,
+}
+
+/// What a sweep found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Processes that were still there and were ended.
+    pub ended: u32,
+    /// Processes that could not be ended.
+    pub left: u32,
+}

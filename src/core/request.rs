@@ -1,0 +1,187 @@
+//! What the client asks of us, and what we answer.
+//!
+//! A `Ticket` is one request that still has to be answered; answering consumes it.
+
+use super::failure::Failure;
+use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
+use super::update::{Command, ConfigOption, StopReason};
+
+/// One request of the client that is owed exactly one answer.
+///
+/// No `Clone`: `Effects::respond` takes it by value, so a second answer does not compile.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ticket {
+    id: RequestId,
+    method: &'static str,
+}
+
+impl Ticket {
+    /// Opens the account for request `id` of `method`; only the decoder does this.
+    pub fn open(id: RequestId, method: &'static str) -> Self {
+        Self { id, method }
+    }
+
+    /// The wire id to answer with.
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The method asked, which decides the shape of the answer.
+    pub fn method(&self) -> &'static str {
+        self.method
+    }
+}
+
+/// Which generation of ACP the client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    V1,
+    V2,
+}
+
+/// What the client said about itself in `initialize`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientProfile {
+    pub version: Version,
+    /// How it wants to see command output.
+    pub terminals: TerminalDisplay,
+    /// It answers `elicitation/create` with a form.
+    pub elicitation_form: bool,
+    /// It answers `elicitation/create` with a URL.
+    pub elicitation_url: bool,
+    /// It takes `notice` updates (always in v2).
+    pub notices: bool,
+    /// Its name and version, for logs.
+    pub name: Option<String>,
+}
+
+/// How a client shows command output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalDisplay {
+    /// A terminal that takes chunks (v2, and v1 with `_meta.terminal_output`).
+    Stream,
+    /// Text in the tool call, replaced as a whole (v1 that declared nothing).
+    Text,
+}
+
+/// A request of the client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// `session/new`. `cwd` is absolute (checked by the decoder).
+    NewSession(Place),
+    /// `session/resume`, v1 `session/load`; `replay` asks for the history first.
+    ResumeSession { session: SessionId, place: Place, replay: bool },
+    /// `session/list`.
+    ListSessions { cwd: Option<String>, cursor: Option<String> },
+    /// `session/close`.
+    CloseSession { session: SessionId },
+    /// `session/prompt`.
+    Prompt { session: SessionId, parts: Vec<PromptPart>, key: Option<PromptKey> },
+    /// `session/set_config_option`, v1 `session/set_mode`.
+    SetOption { session: SessionId, option: String, value: OptionInput },
+    /// `terminal/cancel`.
+    CancelTerminal { session: SessionId, terminal: TerminalId },
+    /// `tool_call/cancel`.
+    CancelToolCall { session: SessionId, call: ToolCallId },
+}
+
+/// Where a session works and with what.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    pub cwd: String,
+    pub additional_directories: Vec<String>,
+    pub mcp_servers: Vec<McpServer>,
+}
+
+/// A tool server that the client brings along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    pub name: String,
+    pub transport: McpTransport,
+}
+
+/// How to reach a tool server. Values may be secret: no `Display`, never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpTransport {
+    Stdio { command: String, args: Vec<String>, env: Vec<(String, String)> },
+    Http { url: String, headers: Vec<(String, String)> },
+}
+
+impl std::fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stdio { .. } => f.write_str("Stdio"),
+            Self::Http { .. } => f.write_str("Http"),
+        }
+    }
+}
+
+/// One block of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptPart {
+    Text(String),
+    /// A resource link, or a mention of a file.
+    Link {
+        name: String,
+        uri: String,
+    },
+    /// Text of a resource that came with the prompt.
+    Embedded {
+        uri: String,
+        text: String,
+    },
+    /// `data:` URL of an image.
+    Image {
+        url: String,
+    },
+}
+
+/// Value given to a config option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionInput {
+    Id(String),
+    Flag(bool),
+}
+
+/// An answer to a request of the client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// `session/new`, `session/resume`, v1 `session/load`.
+    SessionOpened(SessionOpened),
+    /// `session/list`.
+    Sessions { sessions: Vec<SessionEntry>, next: Option<String> },
+    /// `session/close`.
+    SessionClosed,
+    /// v2 `session/prompt`: the message is in the thread.
+    Inserted { message: MessageId },
+    /// v1 `session/prompt`: the turn is over. Never `StopReason::Error`. `background` counts
+    /// what goes on (`_meta.background`).
+    TurnEnded { stop: StopReason, background: Vec<TerminalId> },
+    /// `session/set_config_option`, `session/set_mode`: the complete list.
+    OptionSet(Vec<ConfigOption>),
+    /// `terminal/cancel`, `tool_call/cancel`.
+    CancelAccepted,
+    /// A JSON-RPC error.
+    Failed(Failure),
+}
+
+/// What a client learns when a session opens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionOpened {
+    pub session: SessionId,
+    pub options: Vec<ConfigOption>,
+    pub commands: Vec<Command>,
+}
+
+/// One line of `session/list`. Times in seconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionEntry {
+    pub session: SessionId,
+    pub cwd: String,
+    pub title: Option<String>,
+    pub updated_at: Option<i64>,
+}
+
+/// Raw JSON of a form's answers, handed to Codex as it came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormAnswers(pub Json);
