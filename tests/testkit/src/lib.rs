@@ -1,7 +1,9 @@
 //! Test equipment shared by the tests, the demo and the benches.
 
 pub mod codex;
+pub mod home;
 pub mod model;
+pub mod processes;
 
 /// How long a wait of this crate lasts before it gives up with an error.
 ///

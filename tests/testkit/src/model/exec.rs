@@ -57,7 +57,8 @@ impl Exec {
 
     /// The same command run by a code-mode model, see [`exec_code`].
     ///
-    /// The script prints the whole result, so that `found(r#""session_id":(\d+)"#)` works afterwards.
+    /// The script prints the whole result, see [`exec_code`], so that a later step can name the command by
+    /// `found(r#""session_id":(\d+)"#)`. The id of the Codex item is `exec-<uuid>`, never the `call_id`.
     #[must_use]
     pub fn in_code(self) -> Custom {
         let args = Value::Object(self.args);
@@ -81,7 +82,22 @@ impl From<Exec> for Action {
     }
 }
 
-/// Runs JavaScript as a code-mode model (`gpt-6.2-sol`) does: the custom tool `exec`.
+/// Runs JavaScript as a code-mode model (`gpt-6.2-sol`) does: a cell of the custom tool `exec`.
+///
+/// Measured with Codex 0.171.0:
+/// * The call is a `custom_tool_call` named `exec`; a namespace `functions` makes no difference. For a
+///   direct-mode model it gives `unsupported custom tool call: exec`. The other way round, a plain
+///   `exec_command` works for a code-mode model too, although it is not offered one.
+/// * The input is the body of an async module. `tools` holds `exec_command`, `write_stdin`, `apply_patch`,
+///   `view_image` and others; `text(value)` adds to the output, as JSON unless it is a string.
+/// * `tools.exec_command({cmd, tty, yield_time_ms, workdir})` resolves at the end of the command or at its yield, to
+///   `{chunk_id, wall_time_seconds, original_token_count, output}` and `exit_code`, or `session_id` when it runs on.
+///   It must be awaited: what is not awaited at the end of the cell is dropped, a command not even begun.
+/// * `tools.write_stdin({session_id, chars})` and `tools.apply_patch("*** Begin Patch...")` work alike.
+/// * The output is `Script completed`, `Script failed` with the error, or, when the cell itself yields (after 30 s,
+///   or what a first line `// @exec: {"yield_time_ms": 500}` says), `Script running with cell ID 1`. The function
+///   `wait` (namespace `functions`, `{cell_id, yield_time_ms}`, the id a string: `found_text`) then waits on.
+/// * A cell is no item on the wire; each nested command and patch is one, with the id `exec-<uuid>`.
 #[must_use]
 pub fn exec_code(js: &str) -> Custom {
     custom("exec", js)
