@@ -1,6 +1,7 @@
 //! Test equipment shared by the tests, the demo and the benches.
 
 pub mod codex;
+pub mod fake;
 pub mod home;
 pub mod model;
 pub mod processes;

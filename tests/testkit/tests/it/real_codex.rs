@@ -1,7 +1,5 @@
 //! The model server and the pinned Codex fit together.
 
-mod app_server;
-
 use serde_json::{Value, json};
 use testkit::PATIENCE;
 use testkit::codex;
@@ -9,7 +7,7 @@ use testkit::home::{Config, Home};
 use testkit::model::{Action, Model, Script, Step, call, exec, exec_code, found, say};
 use testkit::processes::{Census, NoneLeft};
 
-use app_server::AppServer;
+use crate::app_server::AppServer;
 
 struct Rig {
     model: Model,
@@ -165,7 +163,7 @@ async fn background_command_of_code_mode() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_gate_holds_the_turn_until_it_opens() -> anyhow::Result<()> {
+async fn gates_interrupts_and_failures() -> anyhow::Result<()> {
     let mut rig = Rig::start("gpt-5.5").await?;
     rig.model
         .push((say("so far"), Action::gate("more"), say("the rest")));
@@ -189,5 +187,10 @@ async fn a_gate_holds_the_turn_until_it_opens() -> anyhow::Result<()> {
     rig.model.push(Action::http(500));
     let failed = rig.turn("Once more.").await?;
     assert_eq!(failed["turn"]["status"], "failed");
+
+    rig.model.push((say("cut off"), Action::Cut));
+    let failed = rig.turn("And again.").await?;
+    assert_eq!(failed["turn"]["status"], "failed");
+    rig.model.wait_abandoned(2).await?;
     rig.end().await
 }
