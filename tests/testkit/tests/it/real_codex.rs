@@ -112,7 +112,7 @@ async fn background_command_of_direct_mode() -> anyhow::Result<()> {
     let done = rig.turn("Start the reader, please.").await?;
     assert_eq!(done["turn"]["items"][0]["text"], "it waits for input");
     assert_eq!(rig.terminals().await?[0]["itemId"], "call_reader");
-    let carriers = Census::of_env("CODEX_TOOL_CALL_ID", "call_reader");
+    let carriers = Census::of_env("CODEX_THREAD_ID", &rig.thread);
     assert!(
         !carriers.is_empty(),
         "the command is to be found by its marker"
