@@ -134,7 +134,10 @@ impl Schema {
 
     fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = reference.rsplit('/').next().unwrap();
+            let name = reference
+                .rsplit('/')
+                .next()
+                .expect("a split has a last part");
             return self.resolve(self.definition(name));
         }
         let alternatives = ["anyOf", "allOf"]
@@ -195,7 +198,7 @@ fn check_values(side: Side, schema: &Schema, sets: &[(&'static str, &str)]) {
     assert_eq!(tables, sets.iter().map(|(set, _)| *set).collect());
     for (set, definition) in sets {
         let rows: BTreeSet<_> = map::values(set)
-            .unwrap()
+            .expect("in the list above")
             .names()
             .map(str::to_owned)
             .collect();
@@ -206,9 +209,10 @@ fn check_values(side: Side, schema: &Schema, sets: &[(&'static str, &str)]) {
 fn methods<T: JsonSchema>() -> BTreeSet<String> {
     let root = schemars::schema_for!(T).to_value();
     let definitions = &root["$defs"];
-    let alternatives = root["anyOf"].as_array().unwrap();
+    let alternatives = root["anyOf"].as_array().expect("an enum of messages");
     let references = alternatives.iter().filter_map(|it| it["$ref"].as_str());
-    let named = references.map(|it| &definitions[it.rsplit('/').next().unwrap()]);
+    let named =
+        references.map(|it| &definitions[it.rsplit('/').next().expect("a split has a last part")]);
     named
         .filter_map(|it| it["x-method"].as_str())
         .map(str::to_owned)
@@ -217,5 +221,8 @@ fn methods<T: JsonSchema>() -> BTreeSet<String> {
 
 fn definitions<T: JsonSchema>() -> Map<String, Value> {
     let root = schemars::schema_for!(T).to_value();
-    root["$defs"].as_object().unwrap().clone()
+    root["$defs"]
+        .as_object()
+        .expect("payloads are definitions")
+        .clone()
 }

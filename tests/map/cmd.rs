@@ -97,8 +97,8 @@ fn a_codex_that_refuses_is_quoted() {
 }
 
 fn map(words: &[&str]) -> (Result<Outcome, MapError>, String) {
-    let cli = Cli::try_parse_from(["map"].iter().chain(words)).unwrap();
+    let cli = Cli::try_parse_from(["map"].iter().chain(words)).expect("words of the command line");
     let mut out = Vec::new();
     let result = run(&cli.map, &mut out);
-    (result, String::from_utf8(out).unwrap())
+    (result, String::from_utf8(out).expect("text"))
 }
