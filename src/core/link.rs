@@ -21,23 +21,48 @@ pub(crate) enum Purpose {
     Initialize,
     Models,
     /// `session/new`.
-    Open { ticket: Ticket },
+    Open {
+        ticket: Ticket,
+    },
     /// `session/list`.
-    ListThreads { ticket: Ticket },
+    ListThreads {
+        ticket: Ticket,
+    },
     /// `session/resume`, `session/load`: the session holds the ticket.
-    Resume { session: SessionId },
+    Resume {
+        session: SessionId,
+    },
     /// A thread of a former app-server is loaded again before its next turn.
-    Revive { session: SessionId },
+    Revive {
+        session: SessionId,
+    },
     /// One page of the history for a replay.
-    Replay { session: SessionId },
+    Replay {
+        session: SessionId,
+    },
     /// One page of the history, looking for a prompt key.
-    KeyScan { session: SessionId },
-    TurnStart { session: SessionId, key: PromptKey },
-    TurnSteer { session: SessionId, key: PromptKey },
-    Interrupt { session: SessionId },
+    KeyScan {
+        session: SessionId,
+    },
+    TurnStart {
+        session: SessionId,
+        key: PromptKey,
+    },
+    TurnSteer {
+        session: SessionId,
+        key: PromptKey,
+    },
+    Interrupt {
+        session: SessionId,
+    },
     /// One page of the terminals.
-    Terminals { session: SessionId, listing: Listing },
-    Terminate { session: SessionId },
+    Terminals {
+        session: SessionId,
+        listing: Listing,
+    },
+    Terminate {
+        session: SessionId,
+    },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
 }
@@ -45,7 +70,9 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 enum Phase {
     /// Not running; with the last words of the one before.
-    Down { stderr: Option<String> },
+    Down {
+        stderr: Option<String>,
+    },
     Starting,
     Ready,
 }
@@ -139,10 +166,6 @@ impl Link {
 
     pub(crate) fn is_down(&self) -> bool {
         matches!(self.phase, Phase::Down { .. })
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        matches!(self.phase, Phase::Ready)
     }
 
     pub(crate) fn generation(&self) -> Generation {

@@ -12,6 +12,7 @@ use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::{History, Session, Tie};
 use super::turn::Front;
 use super::update::{Content, StopReason, Update};
+use std::collections::VecDeque;
 
 /// A prompt that is not inserted yet.
 #[derive(Debug)]
@@ -92,7 +93,8 @@ impl Session {
             }
             None => {
                 let choices = self.chosen.take_fresh();
-                self.front = Front::Starting { cancelled: false, waiting: Vec::new() };
+                self.front =
+                    Front::Starting { cancelled: false, waiting: Vec::new(), choices: choices.clone() };
                 let request = CodexRequest::TurnStart { thread, key: key.clone(), input, choices };
                 cx.link.call(Purpose::TurnStart { session, key }, request, cx.out);
             }
@@ -105,8 +107,11 @@ impl Session {
             Tie::Reviving | Tie::Lost => return false,
             Tie::Unloaded => {
                 self.tie = Tie::Reviving;
-                let request =
-                    CodexRequest::ThreadResume { thread: self.thread.clone(), cwd: None, mcp_servers: Vec::new() };
+                let request = CodexRequest::ThreadResume {
+                    thread: self.thread.clone(),
+                    cwd: None,
+                    mcp_servers: Vec::new(),
+                };
                 cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
                 return false;
             }
@@ -136,7 +141,7 @@ impl Session {
             .into_iter()
             .partition(|prompt: &Prompt| self.inserted.contains_key(&prompt.key));
         self.prompts = left;
-        let known: Vec<Prompt> = known;
+        let known: VecDeque<Prompt> = known;
         for prompt in known {
             let message = self.inserted[&prompt.key].clone();
             for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
@@ -157,9 +162,10 @@ impl Session {
             Ok(CodexReply::Turn(turn)) => self.turn_is(cx, turn),
             Ok(_) => {}
             Err(error) => {
-                if let Front::Starting { waiting, .. } = &mut self.front {
-                    let waiting = std::mem::take(waiting);
+                if let Front::Starting { waiting, choices, .. } = &mut self.front {
+                    let (waiting, choices) = (std::mem::take(waiting), std::mem::take(choices));
                     self.front = Front::Idle;
+                    self.chosen.give_back(choices);
                     for ticket in waiting {
                         cx.out.refuse(ticket, Failure::TurnFailed { message: error.message.clone() });
                     }
@@ -237,10 +243,11 @@ impl Session {
 
     /// All prompts that are not with Codex yet (V2-33).
     pub(crate) fn cancel_all_held(&mut self, cx: &mut Cx<'_>) {
-        let (held, sent) =
-            std::mem::take(&mut self.prompts).into_iter().partition(|prompt: &Prompt| prompt.stage == Stage::Held);
+        let (held, sent) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage == Stage::Held);
         self.prompts = sent;
-        let held: std::collections::VecDeque<Prompt> = held;
+        let held: VecDeque<Prompt> = held;
         for prompt in held {
             self.cancel_prompt(cx, prompt);
         }
@@ -272,10 +279,11 @@ impl Session {
 
     /// Refuses what is with Codex.
     pub(crate) fn refuse_sent(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
-        let (sent, held) =
-            std::mem::take(&mut self.prompts).into_iter().partition(|prompt: &Prompt| prompt.stage == Stage::Sent);
+        let (sent, held) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage == Stage::Sent);
         self.prompts = held;
-        let sent: std::collections::VecDeque<Prompt> = sent;
+        let sent: VecDeque<Prompt> = sent;
         for prompt in sent {
             refuse(cx, prompt, failure);
         }

@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) thread: ThreadId,
-    pub(crate) cwd: String,
     pub(crate) front: Front,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
@@ -97,7 +96,6 @@ impl Session {
         Self {
             id: SessionId::of(&thread.thread),
             thread: thread.thread.clone(),
-            cwd: thread.cwd.clone(),
             front: Front::Idle,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
@@ -165,8 +163,12 @@ impl Session {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let background =
-            self.ledger.background().into_iter().map(|it| Background::Terminal(it.terminal().clone())).collect();
+        let background = self
+            .ledger
+            .background()
+            .into_iter()
+            .map(|it| Background::Terminal(it.terminal().clone()))
+            .collect();
         Snapshot { state: self.state(), background }
     }
 
