@@ -1,5 +1,6 @@
 //! appserver-acp: an ACP agent that drives a Codex-style app-server.
 
+pub mod acp;
 pub mod background;
 pub mod cmd;
 pub mod core;
