@@ -20,6 +20,10 @@ mod shell;
 mod tool;
 mod user;
 
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "a test names the one variant it wants")]
+mod tests;
+
 use crate::core::codex::{CodexAnswer, CodexError, CodexReply, CodexRequest, Event, FromCodex};
 use crate::core::effect::Anomaly;
 use crate::core::ids::{CodexCallId, Generation, RequestId};

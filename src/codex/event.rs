@@ -128,14 +128,16 @@ fn raw_output(method: &str, wire: WireRawItem<'_>) -> Result<Event, Misfit> {
     let (true, Some(call_id), Some(output)) = (is_output, item.call_id, item.output) else {
         return Ok(Event::Ignored { method: method.to_owned() });
     };
-    let text = match output.get().as_bytes().first() {
-        Some(b'"') => serde_json::from_str(output.get()).ok(),
+    let text: Option<String> = match output.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str(output.get()).map(Some),
         Some(b'[') => serde_json::from_str::<Vec<WireOutputPart>>(output.get())
-            .ok()
-            .map(|parts| parts.into_iter().filter_map(|it| it.text).collect()),
-        _ => None,
+            .map(|parts| parts.into_iter().filter_map(|it| it.text).reduce(|all, it| all + &it)),
+        _ => Ok(None),
+    }
+    .map_err(|_| Misfit::at("item.output"))?;
+    let Some(text) = text else {
+        return Ok(Event::Ignored { method: method.to_owned() });
     };
-    let text = text.ok_or_else(|| Misfit::at("item.output"))?;
     Ok(Event::RawOutput {
         thread: ThreadId::new(thread_id),
         turn: TurnId::new(turn_id),

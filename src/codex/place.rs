@@ -2,11 +2,12 @@
 //!
 //! Lexical only: no file is looked at.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `path` as an absolute path; relative ones are taken from `cwd`.
 pub(crate) fn absolute(path: &str, cwd: &str) -> String {
-    let joined = Path::new(cwd).join(path);
+    // Through `components`, because Codex says `.` for the directory itself.
+    let joined: PathBuf = Path::new(cwd).join(path).components().collect();
     joined.to_str().map_or_else(|| path.to_owned(), str::to_owned)
 }
 
