@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod background;
 pub mod cmd;
+pub mod codex;
 pub mod core;
 pub mod envelope;
 pub mod map;
