@@ -1,4 +1,8 @@
 //! appserver-acp: an ACP agent that drives a Codex-style app-server.
+pub mod child;
 pub mod core;
 pub mod envelope;
+pub mod locate;
+pub mod queue;
+pub mod redact;
 pub mod transport;
