@@ -2,8 +2,16 @@
 
 pub mod acp;
 pub mod background;
+pub mod bridge;
+pub mod child;
 pub mod cmd;
 pub mod codex;
 pub mod core;
 pub mod envelope;
+pub mod locate;
 pub mod map;
+pub mod queue;
+pub mod redact;
+pub mod stop;
+pub mod trace;
+pub mod transport;
