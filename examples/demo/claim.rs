@@ -58,6 +58,10 @@ impl Proofs {
         self.proved.push((claim, seen.into()));
     }
 
+    pub(crate) fn has(&self, claim: Claim) -> bool {
+        self.proved.iter().any(|(it, _)| *it == claim)
+    }
+
     /// Each claim with what was seen.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Claim, &str)> {
         self.proved.iter().map(|(claim, seen)| (*claim, &**seen))

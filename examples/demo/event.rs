@@ -67,11 +67,11 @@ impl End {
         };
         let by = match self.by.as_deref() {
             Some("client") => "stopped by you",
-            Some("close") => "stopped because the session was closed",
+            Some("close") => "stopped by the close of the session",
             Some("cancel") => "stopped with its turn",
             Some("codex") => "ended by Codex",
             Some("appServerLost") => "lost with Codex",
-            Some(_) | None => "ended by itself",
+            Some(_) | None => "by itself",
         };
         format!("{how}, {by}")
     }

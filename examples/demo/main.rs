@@ -58,7 +58,7 @@ struct Args {
 async fn main() -> ExitCode {
     let args = Args::parse();
     let mut screen = Screen::new(args.detail());
-    screen.title("appserver-acp demo: a dev server that outlives the turn that started it");
+    screen.title("A coding agent starts a dev server. Its turn ends. What becomes of the server?");
     match prepare(&args, &mut screen).await {
         Ok(programs) => show(&args, &programs, screen).await,
         Err(error) => {
@@ -76,8 +76,15 @@ async fn prepare(args: &Args, screen: &mut Screen) -> anyhow::Result<Programs> {
         Some(path) => path.clone(),
         None => setup::adapter().await?,
     };
-    screen.fact("editor", format_args!("this demo, in version {} of ACP", args.version().number()));
-    screen.fact("adapter", adapter.display());
+    screen.fact(
+        "editor",
+        format_args!(
+            "this demo; it speaks version {} of ACP, the Agent Client Protocol",
+            args.version().number()
+        ),
+    );
+    let here = std::env::current_dir().unwrap_or_default();
+    screen.fact("adapter", adapter.strip_prefix(here).unwrap_or(&adapter).display());
     screen.fact("Codex", format_args!("{version}, the real one"));
     screen.fact("model", "scripted, on this machine: no account, no network");
     screen.fact("commands", format_args!("node {node}, in an empty project"));

@@ -53,7 +53,7 @@ pub(crate) fn script_second_turn(model: &Model, url: &str, pace: Duration) {
 }
 
 pub(crate) fn check_command(url: &str) -> String {
-    format!("node check.js {url}/health")
+    format!("node check.js {url}")
 }
 
 /// Lets the tests come to their end.

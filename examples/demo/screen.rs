@@ -13,7 +13,6 @@ use super::belief::Belief;
 use super::event::{End, Event};
 use super::project;
 
-const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -30,14 +29,20 @@ pub(crate) enum Detail {
     Raw,
 }
 
+/// What was shown of a terminal.
+struct Shown {
+    style: Style,
+    label: String,
+    lines: Vec<String>,
+}
+
 pub(crate) struct Screen {
     out: AutoStream<std::io::Stdout>,
     started: Instant,
     detail: Detail,
     /// What the agent is saying: shown when it is whole.
     saying: Option<(String, String)>,
-    /// Per terminal: its style, and how many lines were shown.
-    terminals: BTreeMap<String, (Style, usize)>,
+    terminals: BTreeMap<String, Shown>,
 }
 
 impl Screen {
@@ -101,8 +106,9 @@ impl Screen {
             Event::Started { terminal, command } => {
                 self.flush();
                 let style = COMMANDS[self.terminals.len() % COMMANDS.len()];
-                self.terminals.insert(terminal.clone(), (style, 0));
-                self.entry(BOLD, "terminal", format_args!("{style}{command}{style:#}  (running)"));
+                let label = project::label(command);
+                self.entry(style, &label, format_args!("▶ running: {style}{command}{style:#}"));
+                self.terminals.insert(terminal.clone(), Shown { style, label, lines: Vec::new() });
             }
             Event::Output { terminal, .. } | Event::WholeOutput { terminal, .. } => {
                 self.output(terminal, belief);
@@ -110,7 +116,7 @@ impl Screen {
             Event::Ended { terminal, end } => {
                 self.flush();
                 self.output(terminal, belief);
-                self.ended(terminal, end, belief);
+                self.ended(terminal, end);
             }
             Event::Busy { .. } => self.flush(),
             Event::Idle { reason, background } => {
@@ -158,35 +164,37 @@ impl Screen {
         };
         self.entry(BOLD, "idle", format_args!("{turn}{BOLD}{count}{BOLD:#}"));
         for id in belief.background.iter().flatten() {
-            let style = self.terminals.get(id).map_or(PLAIN, |(style, _)| *style);
+            let style = self.terminals.get(id).map_or(Style::new(), |it| it.style);
             let command = belief.terminals.get(id).map_or(id, |it| &it.command);
-            self.line(format_args!("                    {style}● {command}{style:#}"));
+            self.more(format_args!("{style}● {command}{style:#}"));
         }
     }
 
+    /// Shows the lines that are new. What came late, at the beginning, is said to be so.
     fn output(&mut self, terminal: &str, belief: &Belief) {
         let Some(it) = belief.terminals.get(terminal) else { return };
-        let Some((style, shown)) = self.terminals.get_mut(terminal) else { return };
+        let Some(shown) = self.terminals.get_mut(terminal) else { return };
         let lines = it.lines();
-        let (style, from) = (*style, (*shown).min(lines.len()));
-        *shown = lines.len();
-        let label = project::label(&it.command);
-        for line in &lines[from..] {
-            self.entry(style, &label, format_args!("{DIM}│{DIM:#} {line}"));
+        let (style, label) = (shown.style, shown.label.clone());
+        let (new, note) = if lines.starts_with(&shown.lines) {
+            (&lines[shown.lines.len()..], "")
+        } else if lines.ends_with(&shown.lines) {
+            (&lines[..lines.len() - shown.lines.len()], "  (its first output, told later)")
+        } else {
+            (&*lines, "  (its whole output, again)")
+        };
+        shown.lines.clone_from(&lines);
+        for line in new {
+            self.entry(style, &label, format_args!("{DIM}│{DIM:#} {line}{DIM}{note}{DIM:#}"));
         }
     }
 
-    fn ended(&mut self, terminal: &str, end: &End, belief: &Belief) {
-        let style = self.terminals.get(terminal).map_or(PLAIN, |(style, _)| *style);
-        let command = belief.terminals.get(terminal).map_or(terminal, |it| &it.command);
-        let words = end.in_words();
-        self.entry(
-            BOLD,
-            "terminal",
-            format_args!("{style}{command}{style:#}  ({BOLD}ended: {words}{BOLD:#})"),
-        );
+    fn ended(&mut self, terminal: &str, end: &End) {
+        let Some(shown) = self.terminals.get(terminal) else { return };
+        let (style, label) = (shown.style, shown.label.clone());
+        self.entry(style, &label, format_args!("■ ended: {BOLD}{}{BOLD:#}", end.in_words()));
         if let Some(reason) = &end.reason {
-            self.line(format_args!("                    {DIM}{reason}{DIM:#}"));
+            self.more(format_args!("{DIM}({reason}){DIM:#}"));
         }
     }
 
@@ -201,6 +209,11 @@ impl Screen {
     fn entry(&mut self, style: Style, who: &str, text: impl Display) {
         let seconds = self.seconds();
         self.line(format_args!("{DIM}{seconds:>6.1} s{DIM:#}  {style}{who:<10}{style:#} {text}"));
+    }
+
+    /// A line that goes on with the entry above.
+    fn more(&mut self, text: impl Display) {
+        self.line(format_args!("{:21}{text}", ""));
     }
 
     fn line(&mut self, text: impl Display) {

@@ -35,7 +35,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) const FOR_A_PERSON: Self =
-        Self { word: Duration::from_millis(60), look: Duration::from_millis(1800) };
+        Self { word: Duration::from_millis(80), look: Duration::from_millis(2500) };
     pub(crate) const QUICK: Self = Self { word: Duration::ZERO, look: Duration::ZERO };
 }
 
@@ -87,7 +87,7 @@ impl<'a> Story<'a> {
         let processes = Census::of_env(OF_COMMAND, server);
         ensure!(!processes.is_empty(), "`{DEV_SERVER}` is said to run, but there is no such process");
         self.check_list(&[DEV_SERVER])?;
-        self.stage.screen.known("census", format_args!("the dev server is {}", count(&processes)));
+        self.stage.screen.known("counted", format_args!("{} of the dev server", count(&processes)));
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl<'a> Story<'a> {
     fn take_stock(&mut self) {
         let lived = self.stage.screen.seconds() - self.turn_over;
         let said = lines(&self.stage.belief, DEV_SERVER).saturating_sub(self.lines_by_then);
-        self.proofs.prove(Claim::OutlivesItsTurn, format!("it runs on, {lived:.1} s later"));
+        self.proofs.prove(Claim::OutlivesItsTurn, format!("by {lived:.1} s, and runs on"));
         self.proofs.prove(Claim::KeepsTalking, format!("{said} lines after the turn"));
         self.proofs.prove(Claim::SecondTurn, "it asked the server, which answered");
     }
@@ -149,8 +149,8 @@ impl<'a> Story<'a> {
         }
         let beside = Census::of_env(OF_COMMAND, &tests);
         ensure!(!beside.is_empty(), "the tests were ended too");
-        let census = format!("the dev server is 0 processes, the tests are {}", count(&beside));
-        self.stage.screen.known("census", census);
+        let counted = format!("0 processes of the dev server, {} of the tests", count(&beside));
+        self.stage.screen.known("counted", counted);
         let before = lines(&self.stage.belief, TESTS);
         self.stage.until("more output of the tests", |it| lines(it, TESTS) > before).await?;
         self.proofs.prove(Claim::StoppedAlone, "the tests beside it went on");
@@ -186,7 +186,11 @@ impl<'a> Story<'a> {
         self.stage.screen.you("[close]");
         let close = json!({"sessionId": self.stage.session});
         self.stage.call("session/close", close).await?;
-        self.stage.screen.known("closed", "the adapter says that nothing of the session is at work");
+        self.stage.screen.known("closed", "nothing of the session is at work any more");
+        if let Some(told) = end(&self.stage.belief, DEV_SERVER).filter(|_| !self.proofs.has(Claim::ToldTruly))
+        {
+            self.proofs.prove(Claim::ToldTruly, told.in_words());
+        }
         let faults = &self.stage.belief.faults;
         ensure!(faults.is_empty(), "the adapter contradicted itself: {}", faults.join("; "));
         Ok(())
@@ -240,7 +244,7 @@ impl<'a> Story<'a> {
 /// After the adapter was sent away: nothing of it may be left.
 pub(crate) async fn nothing_left(left: &mut Left, session: &str, proofs: &mut Proofs) -> anyhow::Result<()> {
     let status = left.adapter.as_ref().map_err(|error| anyhow!("{error:#}"))?;
-    left.screen.known("left", format_args!("the adapter has gone, with {status}"));
+    left.screen.known("goodbye", format_args!("the adapter has ended ({status})"));
     ensure!(status.success(), "the adapter ended with {status}");
     let home = left.home.codex_home().display();
     for census in [Census::new(OF_SESSION, session), Census::new(OF_DEMO, home)] {
@@ -248,8 +252,8 @@ pub(crate) async fn nothing_left(left: &mut Left, session: &str, proofs: &mut Pr
             bail!("{} left: {}", count(&found), names(&found));
         }
     }
-    left.screen.known("census", "0 processes: no command, no Codex, no adapter");
-    proofs.prove(Claim::NothingLeft, "0 of the commands, of Codex and of the adapter");
+    left.screen.known("counted", "0 processes: no command, no Codex, no adapter");
+    proofs.prove(Claim::NothingLeft, "no command, no Codex, no adapter");
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 // Asks the dev server how it is: exit code 0 when it answers 200.
 const http = require("node:http");
 
-http.get(process.argv[2], (response) => {
+http.get(`${process.argv[2]}/health`, (response) => {
   response.resume();
-  console.log(`${process.argv[2]} says ${response.statusCode}`);
+  console.log(`it answers ${response.statusCode}`);
   process.exitCode = response.statusCode === 200 ? 0 : 1;
 }).on("error", (error) => {
   console.log(error.message);
