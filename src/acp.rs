@@ -4,6 +4,7 @@
 
 pub mod dropped;
 pub mod error;
+mod form;
 pub mod meta;
 
 mod answer;
@@ -160,7 +161,9 @@ impl Edge {
         };
         let (kind, supported) = match question {
             Ask::Permission(permission) => (AskKind::Permission, !permission.options.is_empty()),
-            Ask::Form { .. } => (AskKind::Elicitation, speaks.profile.elicitation_form),
+            Ask::Form { .. } | Ask::Questions { .. } => {
+                (AskKind::Elicitation, speaks.profile.elicitation_form)
+            }
             Ask::Url { .. } => (AskKind::Elicitation, speaks.profile.elicitation_url),
         };
         if !supported {

@@ -2,7 +2,7 @@
 
 use super::convert::id;
 use super::{Encoder, convert};
-use crate::acp::{line, method};
+use crate::acp::{form, line, method};
 use crate::core::ask::{Ask, Permission, PermissionKind, Subject};
 use crate::core::ids::{AskId, Json, SessionId, ToolCallId};
 use agent_client_protocol_schema::v1;
@@ -21,6 +21,16 @@ impl Encoder {
                     ask.0,
                     method::ELICITATION_CREATE,
                     v1::CreateElicitationRequest::new(form, message),
+                )
+            }
+            Ask::Questions { call, questions } => {
+                let schema = form_schema(&form::schema(questions))?;
+                let mode = v1::ElicitationFormMode::new(scope(session, call.as_ref()), schema);
+                let message = form::message(questions);
+                line::call(
+                    ask.0,
+                    method::ELICITATION_CREATE,
+                    v1::CreateElicitationRequest::new(mode, message),
                 )
             }
             Ask::Url { message, elicitation, url } => {

@@ -1,6 +1,6 @@
 //! Questions to the client in version 2.
 
-use crate::acp::{line, method};
+use crate::acp::{form, line, method};
 use crate::core::ask::{Ask, Permission, PermissionKind, Subject};
 use crate::core::ids::{AskId, Json, SessionId, ToolCallId};
 use agent_client_protocol_schema::v2;
@@ -12,6 +12,12 @@ pub(crate) fn ask(ask: AskId, session: &SessionId, question: &Ask) -> Option<Str
         Ask::Form { message, call, schema } => {
             let form = v2::ElicitationFormMode::new(scope(session, call.as_ref()), form_schema(schema)?);
             line::call(ask.0, method::ELICITATION_CREATE, v2::CreateElicitationRequest::new(form, message))
+        }
+        Ask::Questions { call, questions } => {
+            let schema = form_schema(&form::schema(questions))?;
+            let mode = v2::ElicitationFormMode::new(scope(session, call.as_ref()), schema);
+            let message = form::message(questions);
+            line::call(ask.0, method::ELICITATION_CREATE, v2::CreateElicitationRequest::new(mode, message))
         }
         Ask::Url { message, elicitation, url } => {
             let url = v2::ElicitationUrlMode::new(scope(session, None), elicitation.as_str(), url);

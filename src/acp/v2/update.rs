@@ -157,8 +157,11 @@ fn terminal_opened(opened: &TerminalOpened) -> v2::TerminalUpdate {
         .and_then(|(cols, rows)| Some(v2::TerminalSize::new(NonZeroU16::new(cols)?, NonZeroU16::new(rows)?)));
     let mut update = v2::TerminalUpdate::new(opened.terminal.as_str())
         .command(opened.command.clone())
-        .cwd(opened.cwd.as_str())
-        .capabilities(v2::TerminalCapabilities::new().cancel(v2::TerminalCancelCapabilities::new()));
+        .cwd(opened.cwd.as_str());
+    if opened.can_cancel {
+        let capabilities = v2::TerminalCapabilities::new().cancel(v2::TerminalCancelCapabilities::new());
+        update = update.capabilities(capabilities);
+    }
     if let Some(size) = size {
         update = update.size(size);
     }
