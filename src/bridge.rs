@@ -87,7 +87,11 @@ impl Bridge {
                 false => out.push(note(Anomaly::StaleGeneration { generation })),
             },
             Arrival::CodexOversized { generation } => match self.is_heard(generation) {
-                true => self.give_up(generation, format!("it wrote a line of more than {CODEX_LINE_MAX} bytes"), out),
+                true => self.give_up(
+                    generation,
+                    format!("it wrote a line of more than {CODEX_LINE_MAX} bytes"),
+                    out,
+                ),
                 false => out.push(note(Anomaly::StaleGeneration { generation })),
             },
             Arrival::CodexNotStarted { generation, message } => {
@@ -170,7 +174,7 @@ impl Bridge {
                 }
                 Effect::Ask { ask, session, question } => match self.acp.ask(ask, &session, &question) {
                     Ok(line) => out.push(Departure::ToClient(line)),
-                    Err(input) => self.inputs.push_back(Input::Client(input)),
+                    Err(answer) => self.inputs.push_back(Input::Client(FromClient::Answered { ask, answer })),
                 },
                 Effect::Withdraw { ask } => out.extend(self.acp.withdraw(ask).map(Departure::ToClient)),
                 Effect::Call { call, request } => {

@@ -129,7 +129,9 @@ impl Cli {
 impl AgentArgs {
     fn serve(&self, environment: &Environment) -> anyhow::Result<u8> {
         if std::io::stdin().is_terminal() {
-            say("appserver-acp is an ACP agent and waits for JSON-RPC on stdin; a client such as Zed starts it, see --help");
+            say(
+                "appserver-acp is an ACP agent and waits for JSON-RPC on stdin; a client such as Zed starts it, see --help",
+            );
         }
         let code = run::run(self.options(environment)?)?;
         Ok(u8::try_from(code).unwrap_or(u8::MAX))

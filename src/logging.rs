@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn every_level_is_a_valid_filter() {
         for verbosity in 0..5 {
-            assert_eq!(EnvFilter::try_new(level(verbosity)).unwrap().to_string().contains("warn"), true);
+            assert!(EnvFilter::try_new(level(verbosity)).unwrap().to_string().contains("warn"));
         }
     }
 }

@@ -40,7 +40,8 @@ fn a_broken_codex_config_is_an_error_that_names_it() {
 
 #[test]
 fn each_run_has_a_nonce_that_fits_into_ids() {
-    let nonce = || Cli::parse_from(["appserver-acp"]).agent.options(&Environment::default()).unwrap().settings.nonce;
+    let nonce =
+        || Cli::parse_from(["appserver-acp"]).agent.options(&Environment::default()).unwrap().settings.nonce;
     let (one, other) = (nonce(), nonce());
     assert!(one.bytes().all(|byte| byte.is_ascii_graphic()), "{one}");
     assert_ne!(one, other);

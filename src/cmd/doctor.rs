@@ -105,7 +105,9 @@ async fn talk(path: &Path, overrides: &[String]) -> Result<Result<String, String
 
 async fn ask(child: &Child, heard: &mut Receiver<FromChild>) -> Result<Value, String> {
     let client = json!({"name": env!("CARGO_PKG_NAME"), "title": null, "version": env!("CARGO_PKG_VERSION")});
-    child.send(json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client}}).to_string());
+    child.send(
+        json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client}}).to_string(),
+    );
     answer(heard, INITIALIZE).await?;
     child.send(json!({"method": "initialized"}).to_string());
     child.send(json!({"id": ACCOUNT, "method": "account/read", "params": {}}).to_string());
@@ -165,7 +167,8 @@ fn report(findings: &Findings, out: &mut dyn Write) -> io::Result<bool> {
 fn snippets(out: &mut dyn Write) -> io::Result<()> {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("appserver-acp"));
     let program = program.display().to_string();
-    let zed = json!({"agent_servers": {"Codex": {"type": "custom", "command": program, "args": [], "env": {}}}});
+    let zed =
+        json!({"agent_servers": {"Codex": {"type": "custom", "command": program, "args": [], "env": {}}}});
     writeln!(out, "\nZed, in settings.json:\n{zed:#}")?;
     writeln!(out, "\nacpx:\nacpx --agent '{program}' exec 'hello'")
 }

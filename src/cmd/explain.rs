@@ -76,8 +76,11 @@ impl std::fmt::Display for Row {
 
 fn rows(step: &Step) -> Vec<Row> {
     let time = format!("{}.{:03}", step.at.0 / 1000, step.at.0 % 1000);
-    let rule = step.rules.first().cloned().unwrap_or_default();
-    let mut rows = vec![Row { time, rule, ..received(&step.input) }];
+    let mut first = Row { time, ..received(&step.input) };
+    if let Some(rule) = step.rules.first() {
+        first.rule.clone_from(rule);
+    }
+    let mut rows = vec![first];
     rows.extend(step.out.iter().map(sent));
     rows.extend(step.notes.iter().map(|note| Row::of("", "", "", &format!("! {}", short(note)))));
     rows
@@ -90,7 +93,9 @@ fn received(input: &Received) -> Row {
         Received::ClientEof => Row::of("", "", "", "-> (end)"),
         Received::CodexLine { line, .. } => Row::of("", &format!("{} ->", line_in_words(line)), "", ""),
         Received::CodexOversized { .. } => Row::of("", "(a line that is too long) ->", "", ""),
-        Received::CodexNotStarted { message, .. } => Row::of("", &short(&format!("(not started: {message})")), "", ""),
+        Received::CodexNotStarted { message, .. } => {
+            Row::of("", &short(&format!("(not started: {message})")), "", "")
+        }
         Received::CodexDied { how, .. } => Row::of("", &short(&format!("(died: {how})")), "", ""),
         Received::Deadline { reason } => Row::of("", "", &format!("(time: {reason})"), ""),
         Received::ClientQueue(Pressure::High) => Row::of("", "", "", "(does not keep up)"),

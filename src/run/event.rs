@@ -39,9 +39,7 @@ impl Event {
                 Arrival::CodexNotStarted { generation: *generation, message }
             }
             Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
-            Self::Swept { generation, report } => {
-                Arrival::Swept { generation: *generation, report: *report }
-            }
+            Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
             Self::Signal(number) => Arrival::Signal(*number),
             Self::Deadline => Arrival::Deadline,
         }

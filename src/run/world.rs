@@ -92,10 +92,8 @@ impl World {
     }
 
     fn sweep(&self, generation: Generation, threads: Vec<ThreadId>) {
-        let scope = Scope {
-            threads: threads.into_iter().collect(),
-            app_server: self.pids.get(&generation).copied(),
-        };
+        let scope =
+            Scope { threads: threads.into_iter().collect(), app_server: self.pids.get(&generation).copied() };
         let happened = self.happened.clone();
         tokio::task::spawn_blocking(move || {
             let report = sweep(&scope);

@@ -127,8 +127,12 @@ fn a_second_run_appends_and_counts_from_one() {
     }
     let steps = read(&path).unwrap();
     assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
-    let told: Vec<_> = steps.iter().map(|step| step.settings.as_ref().map(|it| (&*it.nonce, it.preset))).collect();
-    assert_eq!(told, [Some(("n1", Some(Preset::ReadOnly))), None, Some(("n1", Some(Preset::ReadOnly))), None]);
+    let told: Vec<_> =
+        steps.iter().map(|step| step.settings.as_ref().map(|it| (&*it.nonce, it.preset))).collect();
+    assert_eq!(
+        told,
+        [Some(("n1", Some(Preset::ReadOnly))), None, Some(("n1", Some(Preset::ReadOnly))), None]
+    );
 }
 
 #[test]

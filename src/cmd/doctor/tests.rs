@@ -27,7 +27,11 @@ read line"#
 fn a_machine_that_is_ready() {
     let (said, code) = examine(&codex(r#"{"account":{"type":"chatgpt","planType":"plus"}}"#));
     assert_eq!(code, 0, "{said}");
-    for line in ["ok    version     codex-cli 9.9.9", "ok    app-server  answers", "ok    login       ChatGPT, plan plus"] {
+    for line in [
+        "ok    version     codex-cli 9.9.9",
+        "ok    app-server  answers",
+        "ok    login       ChatGPT, plan plus",
+    ] {
         assert!(said.contains(line), "{said}");
     }
     assert!(said.contains("agent_servers") && said.contains("acpx --agent"), "{said}");
@@ -60,5 +64,8 @@ fn no_codex_at_all() {
     let code = run(&Sought::default(), &[], &mut out).unwrap();
     let said = String::from_utf8(out).unwrap();
     assert_eq!(code, 1);
-    assert!(said.contains("NOT   codex       codex was not found") && said.contains("npm install -g"), "{said}");
+    assert!(
+        said.contains("NOT   codex       codex was not found") && said.contains("npm install -g"),
+        "{said}"
+    );
 }

@@ -14,8 +14,7 @@ fn codex_is_on_the_left_and_the_client_on_the_right() {
 {"seq":2,"at":1250,"in":{"codex":{"method":"item/started","params":{"item":{"type":"commandExecution","id":"c1"}}},"generation":1},"rule":["item.command.started","item.started"],"out":[{"client":{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"c1","status":"in_progress"}}}}],"note":["UnknownItem"]}
 {"seq":3,"at":61000,"in":{"deadline":"stop grace"},"rule":[],"out":[{"client":{"id":1,"error":{"code":-32603,"message":"no\nway"}}}]}
 "#;
-    let expected = "\
-     time  codex                                           rule                            client
+    let expected = "     time  codex                                           rule                            client
 
     0.000                                                  acp.prompt                      -> session/prompt #1
                                                            * start codex 1
