@@ -2,6 +2,9 @@
 //!
 //! A modification comes as unified hunks, an added or deleted file as its whole text.
 
+#[cfg(test)]
+mod tests;
+
 use crate::core::update::{Diff, DiffOp};
 use std::fmt::Write as _;
 
