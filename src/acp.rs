@@ -8,6 +8,7 @@ pub mod meta;
 
 mod answer;
 mod decode;
+mod form;
 mod image;
 mod initialize;
 mod line;

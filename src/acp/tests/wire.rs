@@ -4,11 +4,15 @@
 
 use crate::core::request::Version;
 use agent_client_protocol_schema::{v1, v2};
+use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A notification or request of ours.
 pub(super) fn assert_wire_valid(version: Version, line: &str) {
@@ -72,9 +76,8 @@ fn message(line: &str) -> Value {
     message
 }
 
-fn check<T: DeserializeOwned + Serialize + JsonSchema + Debug>(value: &Value) {
-    let schema = schema_for!(T).to_value();
-    let validator = jsonschema::validator_for(&schema).expect("the crate's schema is one");
+fn check<T: DeserializeOwned + Serialize + JsonSchema + Debug + 'static>(value: &Value) {
+    let validator = validator::<T>();
     let errors: Vec<_> =
         validator.iter_errors(value).map(|it| format!("{} at {}", it, it.instance_path())).collect();
     assert!(errors.is_empty(), "{value} breaks the schema: {errors:?}");
@@ -85,6 +88,17 @@ fn check<T: DeserializeOwned + Serialize + JsonSchema + Debug>(value: &Value) {
     }
     // Lenient fields turn what they cannot read into nothing; then this differs.
     assert_eq!(without_defaults(&serde_json::to_value(&typed).unwrap()), without_defaults(value));
+}
+
+fn validator<T: JsonSchema + 'static>() -> Arc<Validator> {
+    static BUILT: Mutex<BTreeMap<TypeId, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let build = || {
+        let schema = schema_for!(T).to_value();
+        Arc::new(jsonschema::validator_for(&schema).expect("the crate's schema is one"))
+    };
+    // A failed assertion elsewhere poisons the lock; the map is still whole.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    built.entry(TypeId::of::<T>()).or_insert_with(build).clone()
 }
 
 /// Members that mean the same when they are left out.
