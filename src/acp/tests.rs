@@ -37,27 +37,23 @@ fn session() -> SessionId {
 /// Opens a request and returns its ticket.
 fn ask_us(edge: &mut Edge, id: i64, method: &str, params: Value) -> (Ticket, Request) {
     let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-    match edge.read(line.as_bytes()) {
-        Read::Input(FromClient::Request { ticket, request }) => {
-            assert_eq!(*ticket.id(), RequestId::Number(id));
-            assert_eq!(ticket.method(), method);
-            (ticket, request)
-        }
-        other => panic!("{method} was not taken: {other:?}"),
-    }
+    let read = edge.read(line.as_bytes());
+    let Read::Input(FromClient::Request { ticket, request }) = read else {
+        panic!("{method} was not taken: {read:?}");
+    };
+    assert_eq!(*ticket.id(), RequestId::Number(id));
+    assert_eq!(ticket.method(), method);
+    (ticket, request)
 }
 
 /// Code, message and id of an error that is answered at once.
 fn refused(edge: &mut Edge, line: &str) -> (i64, String, Value) {
-    match edge.read(line.as_bytes()) {
-        Read::Reply(reply) => {
-            wire::assert_error_valid(&reply);
-            let reply: Value = serde_json::from_str(&reply).unwrap();
-            let code = reply["error"]["code"].as_i64().unwrap();
-            (code, reply["error"]["message"].as_str().unwrap().to_owned(), reply["id"].clone())
-        }
-        other => panic!("{line} was not refused: {other:?}"),
-    }
+    let read = edge.read(line.as_bytes());
+    let Read::Reply(reply) = read else { panic!("{line} was not refused: {read:?}") };
+    wire::assert_error_valid(&reply);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let code = reply["error"]["code"].as_i64().unwrap();
+    (code, reply["error"]["message"].as_str().unwrap().to_owned(), reply["id"].clone())
 }
 
 /// The `update` members that one update becomes, each line checked.

@@ -10,15 +10,12 @@ fn hello(params: &str) -> String {
 }
 
 fn welcomed(params: &str) -> (ClientProfile, Value) {
-    match fresh().read(hello(params).as_bytes()) {
-        Read::Hello { reply, profile } => {
-            wire::assert_result_valid(profile.version, "initialize", &reply);
-            let reply: Value = serde_json::from_str(&reply).unwrap();
-            assert_eq!(reply["id"], "a");
-            (profile, reply["result"].clone())
-        }
-        other => panic!("{params} was not welcomed: {other:?}"),
-    }
+    let read = fresh().read(hello(params).as_bytes());
+    let Read::Hello { reply, profile } = read else { panic!("{params} was not welcomed: {read:?}") };
+    wire::assert_result_valid(profile.version, "initialize", &reply);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["id"], "a");
+    (profile, reply["result"].clone())
 }
 
 #[test]

@@ -5,7 +5,10 @@ use crate::acp::Read;
 use crate::core::effect::Anomaly;
 use crate::core::ids::{PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
-use crate::core::request::{McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request};
+use crate::core::request::{
+    McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Version,
+};
+use agent_client_protocol_schema::{v1, v2};
 use serde_json::{Value, json};
 
 fn place() -> Place {
@@ -87,6 +90,11 @@ fn requests_of_both_versions_are_read() {
         for (idx, (method, params, expected)) in both.iter().chain(own).enumerate() {
             let (_, request) = ask_us(&mut edge, 100 + idx as i64, method, params.clone());
             assert_eq!(request, *expected, "{method} {params}");
+            let by_the_crate = match edge.profile().unwrap().version {
+                Version::V1 => v1::ClientRequest::from_method_and_params(method, params).is_ok(),
+                Version::V2 => v2::ClientRequest::from_method_and_params(method, params).is_ok(),
+            };
+            assert!(by_the_crate, "{method} {params} is what a client can send");
         }
     }
 }
