@@ -217,6 +217,7 @@ fn bad_params_are_32602_and_never_quote_the_line() {
         ("session/resume", json!({ "sessionId": "s" })),
         ("session/resume", json!({ "sessionId": "s", "cwd": "w" })),
         ("session/close", json!({ "sessionId": 7 })),
+        ("session/close", json!(["SECRET"])),
         ("session/list", json!({ "cursor": 7 })),
         (
             "session/set_config_option",
