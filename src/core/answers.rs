@@ -97,7 +97,7 @@ impl Core {
                 let generation = self.link.generation();
                 out.push(Effect::EndCodex { generation });
                 let message = format!("the codex app-server refused to start: {}", error.message);
-                self.lost(now, generation, Loss { message, stderr: None }, out);
+                self.lost(now, generation, Loss { message, stderr: None, was_running: true }, out);
             }
         }
     }

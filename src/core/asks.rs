@@ -13,6 +13,9 @@ use super::update::Severity;
 impl Session {
     /// A request of Codex's about this thread.
     pub(crate) fn asked(&mut self, cx: &mut Cx<'_>, request: RequestId, ask: CodexAsk) {
+        if self.held.is_some() {
+            return self.held_asks.push((request, ask));
+        }
         match ask {
             CodexAsk::Command { item, command, cwd, reason, decisions, .. } => {
                 let call = self.call_of(&item);
@@ -221,6 +224,7 @@ impl Session {
 
     /// Codex settled a request by itself or with another client.
     pub(crate) fn resolved(&mut self, cx: &mut Cx<'_>, request: &RequestId) {
+        self.held_asks.retain(|(held, _)| held != request);
         let ask = self.asks.iter().find(|(_, open)| open.request == *request).map(|(ask, _)| *ask);
         if let Some(ask) = ask {
             self.withdraw(cx, ask);
@@ -230,6 +234,7 @@ impl Session {
 
     /// The work that asked is over: nobody waits for an answer.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
+        self.held_asks.clear();
         let asks: Vec<_> = self.asks.keys().copied().collect();
         for ask in asks {
             self.withdraw(cx, ask);

@@ -26,11 +26,11 @@ impl Core {
     fn codex_event(&mut self, now: Tick, event: FromCodex, out: &mut Effects) {
         match event {
             FromCodex::NotStarted { generation, message } => {
-                self.lost(now, generation, Loss { message, stderr: None }, out);
+                self.lost(now, generation, Loss { message, stderr: None, was_running: false }, out);
             }
             FromCodex::Died { generation, how, stderr } => {
                 let message = format!("the codex app-server ended ({how}); the next prompt starts it again");
-                self.lost(now, generation, Loss { message, stderr }, out);
+                self.lost(now, generation, Loss { message, stderr, was_running: true }, out);
             }
             FromCodex::Answered { call, result } => self.codex_answered(now, call, result, out),
             FromCodex::Event(event) => self.event(now, event, out),

@@ -20,6 +20,8 @@ pub(crate) struct Loss {
     pub(crate) message: String,
     /// Its last lines.
     pub(crate) stderr: Option<String>,
+    /// `false` where it could not even be started.
+    pub(crate) was_running: bool,
 }
 
 impl Loss {
@@ -41,7 +43,7 @@ impl Core {
             return out.anomaly(Anomaly::StaleGeneration { generation });
         }
         let failure = loss.failure();
-        for purpose in self.link.lost(now, loss.stderr) {
+        for purpose in self.link.lost(now, loss) {
             match purpose {
                 Purpose::Open { ticket } | Purpose::ListThreads { ticket } => {
                     out.refuse(ticket, failure.clone())

@@ -6,6 +6,7 @@ use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
+use super::leaving::Loss;
 use super::listing::Listing;
 use super::request::Ticket;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,9 +70,9 @@ pub(crate) enum Purpose {
 
 #[derive(Debug)]
 enum Phase {
-    /// Not running; with the last words of the one before.
+    /// Not running; why the one before ended.
     Down {
-        stderr: Option<String>,
+        last: Option<Loss>,
     },
     Starting,
     Ready,
@@ -93,7 +94,7 @@ pub(crate) struct Link {
 impl Default for Link {
     fn default() -> Self {
         Self {
-            phase: Phase::Down { stderr: None },
+            phase: Phase::Down { last: None },
             generation: Generation(0),
             next_call: 0,
             pending: BTreeMap::new(),
@@ -110,14 +111,16 @@ impl Link {
     /// # Errors
     /// `Failure::AppServer` while a crash loop is cut off.
     pub(crate) fn ensure(&mut self, now: Tick, out: &mut Effects) -> Result<(), Failure> {
-        let Phase::Down { stderr } = &self.phase else { return Ok(()) };
+        let Phase::Down { last } = &self.phase else { return Ok(()) };
         self.deaths.retain(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
         if self.deaths.len() >= CRASH_LIMIT {
+            let (last, stderr) =
+                last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
             let message = format!(
                 "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
-                 run `codex app-server` by hand or `appserver-acp doctor` to see why, then try again"
+                 run `appserver-acp doctor` to see why, then try again; the last time: {last}"
             );
-            return Err(Failure::AppServer { message, stderr: stderr.clone() });
+            return Err(Failure::AppServer { message, stderr });
         }
         self.generation = Generation(self.generation.0 + 1);
         self.phase = Phase::Starting;
@@ -157,9 +160,12 @@ impl Link {
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.
-    pub(crate) fn lost(&mut self, now: Tick, stderr: Option<String>) -> Vec<Purpose> {
-        self.phase = Phase::Down { stderr };
-        self.deaths.push(now);
+    pub(crate) fn lost(&mut self, now: Tick, loss: Loss) -> Vec<Purpose> {
+        // One that was never there costs nothing to try again, and its reason is the better one.
+        if loss.was_running {
+            self.deaths.push(now);
+        }
+        self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();
         std::mem::take(&mut self.pending).into_values().collect()
     }

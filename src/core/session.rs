@@ -4,7 +4,7 @@
 
 use super::ask::Permission;
 use super::choices::Chosen;
-use super::codex::{Decision, Question, ThreadOpened};
+use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
 use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId};
 use super::listing::Polls;
@@ -37,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) tie: Tie,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
+    /// Requests of Codex's that came meanwhile.
+    pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
     pub(crate) resuming: Option<Resuming>,
     pub(crate) closing: Option<Closing>,
     /// A replay is being told: updates go ahead of what is held.
@@ -107,6 +109,7 @@ impl Session {
             polls: Polls::default(),
             tie: Tie::Loaded,
             held: Some(Vec::new()),
+            held_asks: Vec::new(),
             resuming: None,
             closing: None,
             replaying: false,
@@ -132,6 +135,9 @@ impl Session {
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.take().into_iter().flatten() {
             cx.out.update(&self.id, update);
+        }
+        for (request, ask) in std::mem::take(&mut self.held_asks) {
+            self.asked(cx, request, ask);
         }
     }
 

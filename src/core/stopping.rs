@@ -130,6 +130,7 @@ impl Session {
                 command.stop.get_or_insert(Stop { by: EndedBy::Close });
             }
         }
+        self.withdraw_asks(cx);
         self.cancel(cx);
         if self.tie == Tie::Loaded && self.ledger.has_processes() {
             let request = CodexRequest::Clean { thread: self.thread.clone() };

@@ -205,7 +205,7 @@ impl Session {
             };
             cx.out.respond(ticket, reply);
         }
-        self.settle_sent(cx, &stop);
+        self.settle_sent(cx, turn.id.as_ref(), &stop);
         self.poll_terminals(cx);
         self.close_if_done(cx);
         self.pump(cx);
