@@ -185,7 +185,7 @@ impl Screen {
         };
         shown.lines.clone_from(&lines);
         for line in new {
-            self.entry(style, &label, format_args!("{DIM}│{DIM:#} {line}{DIM}{note}{DIM:#}"));
+            self.entry(style, &label, format_args!("{DIM}│{DIM:#} {line}{note}"));
         }
     }
 
