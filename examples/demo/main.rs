@@ -85,7 +85,10 @@ async fn prepare(args: &Args, screen: &mut Screen) -> anyhow::Result<Programs> {
     );
     let here = std::env::current_dir().unwrap_or_default();
     screen.fact("adapter", adapter.strip_prefix(here).unwrap_or(&adapter).display());
-    screen.fact("Codex", format_args!("{version}, the real one"));
+    let pinned = testkit::codex::pinned_version();
+    let remark =
+        if version == pinned { String::new() } else { format!(" (the demo is written for {pinned})") };
+    screen.fact("Codex", format_args!("{version}, the real one{remark}"));
     screen.fact("model", "scripted, on this machine: no account, no network");
     screen.fact("commands", format_args!("node {node}, in an empty project"));
     Ok(Programs { adapter, codex })
@@ -130,6 +133,7 @@ fn conclude(proofs: &Proofs, failures: &[(Claim, anyhow::Error)], left: Left) ->
         screen.closing(&proofs.in_short(seconds));
         ExitCode::SUCCESS
     } else {
+        screen.hint("With --raw the demo shows every message as well.");
         ExitCode::FAILURE
     }
 }

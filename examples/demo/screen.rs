@@ -155,6 +155,10 @@ impl Screen {
         self.line(format_args!("\n{BAD}{text}{BAD:#}"));
     }
 
+    pub(crate) fn hint(&mut self, text: &str) {
+        self.line(format_args!("{DIM}{text}{DIM:#}"));
+    }
+
     fn background(&mut self, turn: &str, belief: &Belief) {
         let listed = belief.listed();
         let count = match listed.len() {
