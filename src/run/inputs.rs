@@ -101,6 +101,7 @@ mod signals {
 
         pub(super) async fn next(&mut self) -> i32 {
             tokio::select! {
+                biased;
                 Some(()) = self.term.recv() => SignalKind::terminate().as_raw_value(),
                 Some(()) = self.int.recv() => SignalKind::interrupt().as_raw_value(),
                 Some(()) = self.hup.recv() => SignalKind::hangup().as_raw_value(),
