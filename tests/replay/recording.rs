@@ -43,6 +43,16 @@ impl Recording {
         Self::cut(lines)
     }
 
+    /// Without its first turns and all that belongs to them.
+    pub(crate) fn without_first(mut self, n_turns: usize) -> Self {
+        let mut n_started = 0;
+        self.segments.retain(|segment| {
+            n_started += usize::from(segment.gate == Gate::TurnStart);
+            segment.gate == Gate::ThreadStart || n_started > n_turns
+        });
+        self
+    }
+
     /// Names of all recordings there are.
     pub(crate) fn all() -> Vec<String> {
         let files = std::fs::read_dir(dir()).expect("recordings are part of the repository");
