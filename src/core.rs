@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod answers;
 pub mod ask;
 mod asks;
 mod choices;
@@ -10,10 +11,12 @@ mod commands;
 mod cx;
 mod dispatch;
 pub mod effect;
+mod events;
 pub mod failure;
 pub mod ids;
 pub mod input;
 mod items;
+mod leaving;
 mod link;
 mod listing;
 mod lost;
@@ -21,6 +24,7 @@ mod models;
 mod opening;
 mod prompts;
 pub mod request;
+mod requests;
 mod session;
 pub mod settings;
 mod stopping;
@@ -33,6 +37,7 @@ use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{SessionId, Tick};
 use self::input::Input;
+use self::leaving::Leaving;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
@@ -62,13 +67,6 @@ pub struct Core {
     /// Why the app-server of the sweep that is under way ended.
     loss: Option<failure::Failure>,
     leaving: Option<Leaving>,
-}
-
-/// We are on our way out.
-#[derive(Debug)]
-struct Leaving {
-    code: i32,
-    said: bool,
 }
 
 impl Core {

@@ -94,10 +94,7 @@ pub fn value_sets() -> &'static [Values] {
 /// Capabilities are left out, they are answers of `initialize` and no messages.
 #[must_use]
 pub fn unhit(hit: &BTreeSet<String>) -> Vec<&'static Row> {
-    rows()
-        .iter()
-        .filter(|row| row.is_mapped_message() && !hit.contains(row.rule.as_str()))
-        .collect()
+    rows().iter().filter(|row| row.is_mapped_message() && !hit.contains(row.rule.as_str())).collect()
 }
 
 /// The names of the Codex version that this build was made for.

@@ -194,7 +194,12 @@ impl Ledger {
     /// What runs without the foreground waiting on it, in order of opening.
     pub(crate) fn background(&self) -> Vec<&Announced> {
         let calls = self.in_order();
-        calls.into_iter().filter(|(_, call)| call.is_background()).filter_map(|(_, call)| call.live()).map(|live| &live.terminal).collect()
+        calls
+            .into_iter()
+            .filter(|(_, call)| call.is_background())
+            .filter_map(|(_, call)| call.live())
+            .map(|live| &live.terminal)
+            .collect()
     }
 
     /// Order of the call that was opened last.

@@ -188,13 +188,11 @@ fn omission(aggregated: &str) -> Option<Omission> {
 /// How many bytes of `early` come before `have`, where the two overlap to the end of one of them.
 fn missing_start(early: &str, have: &str) -> Option<usize> {
     let anchor = &have[..floor_boundary(have, 256)];
-    early
-        .char_indices()
-        .map(|(at, _)| at)
-        .find(|&at| {
-            let rest = &early[at..];
-            rest.starts_with(have) || (rest.len() < have.len() && have.starts_with(rest) && rest.len() >= anchor.len())
-        })
+    early.char_indices().map(|(at, _)| at).find(|&at| {
+        let rest = &early[at..];
+        rest.starts_with(have)
+            || (rest.len() < have.len() && have.starts_with(rest) && rest.len() >= anchor.len())
+    })
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {

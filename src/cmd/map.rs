@@ -88,11 +88,7 @@ fn print_rows(args: &MapArgs, out: &mut dyn Write) -> Result<Outcome, MapError> 
         return Ok(Outcome::Same);
     }
     let cells: Vec<_> = lines.iter().map(Line::cells).collect();
-    print_table(
-        ["SIDE", "RULE", "VERDICT", "FROM", "TO", "NOTE"],
-        &cells,
-        out,
-    )?;
+    print_table(["SIDE", "RULE", "VERDICT", "FROM", "TO", "NOTE"], &cells, out)?;
     writeln!(out, "{} rows, Codex {}", lines.len(), map::pinned().codex)?;
     Ok(Outcome::Same)
 }
@@ -119,11 +115,7 @@ fn check(args: &CodexArgs, out: &mut dyn Write) -> Result<Outcome, MapError> {
     } else {
         print_report(&report, out)?;
     }
-    Ok(if report.differences.is_empty() {
-        Outcome::Same
-    } else {
-        Outcome::Different
-    })
+    Ok(if report.differences.is_empty() { Outcome::Same } else { Outcome::Different })
 }
 
 #[derive(Serialize)]
@@ -134,24 +126,14 @@ struct Report<'a> {
 }
 
 fn print_report(report: &Report<'_>, out: &mut dyn Write) -> Result<(), MapError> {
-    let Report {
-        pinned,
-        installed,
-        differences,
-    } = report;
+    let Report { pinned, installed, differences } = report;
     if differences.is_empty() {
-        writeln!(
-            out,
-            "Codex {installed} says the same names as the map (made for {pinned})."
-        )?;
+        writeln!(out, "Codex {installed} says the same names as the map (made for {pinned}).")?;
         return Ok(());
     }
     let count = |change| differences.iter().filter(|it| it.change == change).count();
     let (new, gone) = (count(Change::New), count(Change::Gone));
-    writeln!(
-        out,
-        "Codex {installed} differs from the map (made for {pinned}): {new} new, {gone} gone."
-    )?;
+    writeln!(out, "Codex {installed} differs from the map (made for {pinned}): {new} new, {gone} gone.")?;
     let cells: Vec<_> = differences
         .iter()
         .map(|it| {
@@ -159,12 +141,7 @@ fn print_report(report: &Report<'_>, out: &mut dyn Write) -> Result<(), MapError
                 Change::New => "new",
                 Change::Gone => "gone",
             };
-            [
-                it.group.clone(),
-                change.to_owned(),
-                it.name.clone(),
-                it.meaning.clone(),
-            ]
+            [it.group.clone(), change.to_owned(), it.name.clone(), it.meaning.clone()]
         })
         .collect();
     print_table(["LIST", "", "NAME", "MEANING"], &cells, out)
@@ -189,11 +166,7 @@ impl Line {
             None => row.name.to_owned(),
         };
         let other = row.other.to_owned();
-        let (from, to) = if row.kind.is_sent() {
-            (other, name)
-        } else {
-            (name, other)
-        };
+        let (from, to) = if row.kind.is_sent() { (other, name) } else { (name, other) };
         Self {
             side: row.side,
             kind: row.kind.as_str(),
@@ -215,40 +188,19 @@ impl Line {
             to: to.to_owned(),
             note,
         };
-        let mapped = values
-            .map
-            .iter()
-            .map(move |(name, to)| line("mapped", name, to, values.note));
-        let ignored = values
-            .ignored
-            .iter()
-            .map(move |(name, why)| line("ignored", name, "", why));
+        let mapped = values.map.iter().map(move |(name, to)| line("mapped", name, to, values.note));
+        let ignored = values.ignored.iter().map(move |(name, why)| line("ignored", name, "", why));
         mapped.chain(ignored)
     }
 
     fn contains(&self, word: &str) -> bool {
-        [
-            self.kind,
-            self.rule,
-            self.verdict,
-            &self.from,
-            &self.to,
-            self.note,
-        ]
-        .iter()
-        .any(|cell| cell.to_lowercase().contains(word))
+        [self.kind, self.rule, self.verdict, &self.from, &self.to, self.note]
+            .iter()
+            .any(|cell| cell.to_lowercase().contains(word))
     }
 
     fn cells(&self) -> [String; 6] {
-        [
-            self.side.as_str(),
-            self.rule,
-            self.verdict,
-            &self.from,
-            &self.to,
-            self.note,
-        ]
-        .map(str::to_owned)
+        [self.side.as_str(), self.rule, self.verdict, &self.from, &self.to, self.note].map(str::to_owned)
     }
 }
 
@@ -270,11 +222,7 @@ fn print_table<const N: usize>(
         }
     }
     for row in [head.map(str::to_owned)].iter().chain(rows) {
-        let cells: Vec<_> = row
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
+        let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         writeln!(out, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())

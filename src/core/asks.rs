@@ -13,6 +13,9 @@ use super::update::Severity;
 impl Session {
     /// A request of Codex's about this thread.
     pub(crate) fn asked(&mut self, cx: &mut Cx<'_>, request: RequestId, ask: CodexAsk) {
+        if self.held.is_some() {
+            return self.held_asks.push((request, ask));
+        }
         match ask {
             CodexAsk::Command { item, command, cwd, reason, decisions, .. } => {
                 let call = self.call_of(&item);
@@ -23,7 +26,15 @@ impl Session {
             }
             CodexAsk::FileChange { item, reason, decisions, .. } => {
                 let subject = self.call_subject(&item);
-                self.ask_decision(cx, request, item, "Apply these file changes?".to_owned(), reason, subject, decisions);
+                self.ask_decision(
+                    cx,
+                    request,
+                    item,
+                    "Apply these file changes?".to_owned(),
+                    reason,
+                    subject,
+                    decisions,
+                );
             }
             CodexAsk::Permissions { item, reason, permissions, .. } => {
                 let question = Ask::Permission(Permission {
@@ -35,7 +46,11 @@ impl Session {
                         option("refuse", "Refuse", PermissionKind::RejectOnce),
                     ],
                 });
-                self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::Permissions(permissions) }, question);
+                self.put(
+                    cx,
+                    OpenAsk { request, item: Some(item), kind: AskKind::Permissions(permissions) },
+                    question,
+                );
             }
             CodexAsk::Questions { item, questions, .. } if cx.client.elicitation_form => {
                 let question = Ask::Questions { call: self.call_of(&item), questions };
@@ -53,7 +68,9 @@ impl Session {
                 self.put(cx, OpenAsk { request, item: None, kind: AskKind::Elicitation }, question);
             }
             CodexAsk::McpForm { server, message, .. } | CodexAsk::McpUrl { server, message, .. } => {
-                let title = format!("MCP server {server} asked a question that this client cannot show; it was declined");
+                let title = format!(
+                    "MCP server {server} asked a question that this client cannot show; it was declined"
+                );
                 self.notice(cx, Severity::Warning, title, Some(message));
                 let answer = CodexAnswer::Elicitation { action: ElicitationAction::Decline, content: None };
                 cx.out.push(Effect::AnswerCodex { request, answer });
@@ -63,7 +80,10 @@ impl Session {
         self.report(cx);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call site per kind of approval; a struct would only rename them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site per kind of approval; a struct would only rename them"
+    )]
     fn ask_decision(
         &mut self,
         cx: &mut Cx<'_>,
@@ -100,7 +120,8 @@ impl Session {
     ) {
         while left.first().is_some_and(|question| question.options.is_empty()) {
             let question = left.remove(0);
-            let title = "Codex asked a question that this client cannot show; it was left unanswered".to_owned();
+            let title =
+                "Codex asked a question that this client cannot show; it was left unanswered".to_owned();
             self.notice(cx, Severity::Warning, title, Some(question.question));
             answers.push((question.id, Vec::new()));
         }
@@ -148,7 +169,9 @@ impl Session {
                 let question = left.remove(0);
                 let chosen = match &answer {
                     Answer::Selected(id) => id.strip_prefix("answer-").and_then(|n| n.parse::<usize>().ok()),
-                    Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => None,
+                    Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => {
+                        None
+                    }
                 };
                 let label = chosen.and_then(|n| question.options.get(n)).map(|(label, _)| label.clone());
                 answers.push((question.id, label.into_iter().collect()));
@@ -183,11 +206,11 @@ impl Session {
             Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => None,
         };
         if let Some((_, decision)) = chosen {
-            if decision.kind.is_allow() {
-                if let Some(command) = item.and_then(|item| self.ledger.command_mut(item)) {
-                    command.approved = true;
-                    self.poll_terminals(cx);
-                }
+            if decision.kind.is_allow()
+                && let Some(command) = item.and_then(|item| self.ledger.command_mut(item))
+            {
+                command.approved = true;
+                self.poll_terminals(cx);
             }
             return CodexAnswer::Decision(decision.value.clone());
         }
@@ -201,6 +224,7 @@ impl Session {
 
     /// Codex settled a request by itself or with another client.
     pub(crate) fn resolved(&mut self, cx: &mut Cx<'_>, request: &RequestId) {
+        self.held_asks.retain(|(held, _)| held != request);
         let ask = self.asks.iter().find(|(_, open)| open.request == *request).map(|(ask, _)| *ask);
         if let Some(ask) = ask {
             self.withdraw(cx, ask);
@@ -210,6 +234,7 @@ impl Session {
 
     /// The work that asked is over: nobody waits for an answer.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
+        self.held_asks.clear();
         let asks: Vec<_> = self.asks.keys().copied().collect();
         for ask in asks {
             self.withdraw(cx, ask);

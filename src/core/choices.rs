@@ -36,7 +36,12 @@ impl Chosen {
 
     /// Codex says what holds now; what was chosen since wins until it is told.
     /// Returns whether anything shown changed.
-    pub(crate) fn learn(&mut self, model: Option<String>, effort: Option<String>, preset: Option<Preset>) -> bool {
+    pub(crate) fn learn(
+        &mut self,
+        model: Option<String>,
+        effort: Option<String>,
+        preset: Option<Preset>,
+    ) -> bool {
         let before = (self.model.clone(), self.effort.clone(), self.preset);
         if let (Some(model), None) = (model, &self.fresh.model) {
             self.model = model;
@@ -71,14 +76,22 @@ impl Chosen {
         let options = self.list(models);
         let Some(option) = options.iter().find(|option| option.id == id) else {
             let known: Vec<_> = options.iter().map(|option| option.id).collect();
-            return Err(Failure::InvalidParams(format!("unknown config option; this session has {}", known.join(", "))));
+            return Err(Failure::InvalidParams(format!(
+                "unknown config option; this session has {}",
+                known.join(", ")
+            )));
         };
         let OptionInput::Id(value) = value else {
-            return Err(Failure::InvalidParams(format!("config option {id} takes a value id, not a boolean")));
+            return Err(Failure::InvalidParams(format!(
+                "config option {id} takes a value id, not a boolean"
+            )));
         };
         if !option.values.iter().any(|offered| offered.value == *value) {
             let offered: Vec<_> = option.values.iter().map(|offered| offered.value.as_str()).collect();
-            return Err(Failure::InvalidParams(format!("config option {id} takes one of {}", offered.join(", "))));
+            return Err(Failure::InvalidParams(format!(
+                "config option {id} takes one of {}",
+                offered.join(", ")
+            )));
         }
         match id {
             MODEL => self.choose_model(value, models),
@@ -118,7 +131,11 @@ impl Chosen {
             Some(preset) => preset.id().to_owned(),
             None => {
                 let description = Some("Approval and sandbox from Codex's configuration".to_owned());
-                values.push(OptionValue { value: AS_CONFIGURED.to_owned(), name: "As configured".to_owned(), description });
+                values.push(OptionValue {
+                    value: AS_CONFIGURED.to_owned(),
+                    name: "As configured".to_owned(),
+                    description,
+                });
                 AS_CONFIGURED.to_owned()
             }
         };
@@ -142,7 +159,10 @@ impl Chosen {
             })
             .collect();
         if !values.iter().any(|value| value.value == self.model) {
-            values.insert(0, OptionValue { value: self.model.clone(), name: self.model.clone(), description: None });
+            values.insert(
+                0,
+                OptionValue { value: self.model.clone(), name: self.model.clone(), description: None },
+            );
         }
         ConfigOption {
             id: MODEL,
@@ -167,7 +187,10 @@ impl Chosen {
             })
             .collect();
         if !values.iter().any(|value| value.value == current) {
-            values.insert(0, OptionValue { value: current.clone(), name: capitalised(&current), description: None });
+            values.insert(
+                0,
+                OptionValue { value: current.clone(), name: capitalised(&current), description: None },
+            );
         }
         Some(ConfigOption {
             id: EFFORT,
@@ -205,11 +228,19 @@ impl Preset {
 
     fn value(self) -> OptionValue {
         let (name, description) = match self {
-            Self::ReadOnly => ("Read only", "Reads files and answers; asks before it runs or changes anything else"),
-            Self::Auto => ("Auto", "Works inside the workspace; asks before it leaves it or uses the network"),
+            Self::ReadOnly => {
+                ("Read only", "Reads files and answers; asks before it runs or changes anything else")
+            }
+            Self::Auto => {
+                ("Auto", "Works inside the workspace; asks before it leaves it or uses the network")
+            }
             Self::FullAccess => ("Full access", "No sandbox and no questions"),
         };
-        OptionValue { value: self.id().to_owned(), name: name.to_owned(), description: Some(description.to_owned()) }
+        OptionValue {
+            value: self.id().to_owned(),
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+        }
     }
 }
 

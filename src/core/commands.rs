@@ -14,7 +14,8 @@ use super::session::Session;
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{
-    CallChange, CallContent, CallOpened, CallOutput, EndedBy, Exit, FinalStatus, OpenStatus, TerminalOpened, Update,
+    CallChange, CallContent, CallOpened, CallOutput, EndedBy, Exit, FinalStatus, OpenStatus, TerminalOpened,
+    Update,
 };
 use crate::background::early;
 use crate::background::exit;
@@ -73,7 +74,8 @@ impl Session {
             size: None,
             can_cancel: process.is_some(),
         };
-        let live = Live { terminal: Announced::by_update(terminal), process, output, flushed: None, armed: false };
+        let live =
+            Live { terminal: Announced::by_update(terminal), process, output, flushed: None, armed: false };
         let is_foreground = is_foreground || command.own_shell;
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
@@ -130,7 +132,8 @@ impl Session {
         let News::Snapshot(text) = live.output.take_all() else { return };
         live.flushed = Some(cx.now);
         self.emit_ahead(cx, Update::CallOpened(reopened(call, &script)));
-        let opened = TerminalOpened { terminal: terminal.clone(), command: script, cwd, size: None, can_cancel };
+        let opened =
+            TerminalOpened { terminal: terminal.clone(), command: script, cwd, size: None, can_cancel };
         self.emit_ahead(cx, Update::TerminalOpened(opened));
         if !text.is_empty() {
             self.emit_ahead(cx, Update::TerminalSnapshot { terminal, text });
@@ -139,28 +142,21 @@ impl Session {
 
     /// `item/commandExecution/outputDelta`.
     pub(crate) fn output(&mut self, cx: &mut Cx<'_>, item: &ItemId, text: &str) {
-        let thread = self.thread.clone();
-        match self.ledger.command_mut(item) {
-            Some(command) => match command.live_mut() {
-                Some(live) => {
-                    live.output.push(text);
-                    self.offer(cx, item);
-                }
-                None => {
-                    // Its approval was given and it runs: a list has the process.
-                    self.polls.keep_orphan(item, text);
-                    self.poll_terminals(cx);
-                }
-            },
-            None if self.ledger.has_closed(item) => {
-                cx.out.anomaly(Anomaly::OutputAfterClose { thread, item: item.clone() });
-            }
-            None => {
-                cx.out.anomaly(Anomaly::UnknownItem { thread, item: item.clone(), what: "output" });
-                self.polls.keep_orphan(item, text);
-                self.poll_terminals(cx);
-            }
+        if let Some(live) = self.ledger.command_mut(item).and_then(Command::live_mut) {
+            live.output.push(text);
+            return self.offer(cx, item);
         }
+        let thread = self.thread.clone();
+        if self.ledger.has_closed(item) {
+            return cx.out.anomaly(Anomaly::OutputAfterClose { thread, item: item.clone() });
+        }
+        // A command that waited for its approval runs without a second start; any other was never
+        // seen to start. Either way the list has its process.
+        if self.ledger.get(item).is_none() {
+            cx.out.anomaly(Anomaly::UnknownItem { thread, item: item.clone(), what: "output" });
+        }
+        self.polls.keep_orphan(item, text);
+        self.poll_terminals(cx);
     }
 
     /// What the model was told of a call: early output, and maybe that it was handed back (D3).
@@ -254,7 +250,13 @@ impl Session {
     }
 
     /// `item/completed` of a command.
-    pub(crate) fn command_completed(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, it: CommandItem) {
+    pub(crate) fn command_completed(
+        &mut self,
+        cx: &mut Cx<'_>,
+        turn: &TurnId,
+        item: &ItemId,
+        it: CommandItem,
+    ) {
         if self.ledger.get(item).is_none() {
             self.command_started(cx, turn, item, it.clone());
         }
@@ -270,7 +272,8 @@ impl Session {
                 final_status(it.status)
             }
         };
-        let output = CallOutput::Command { text: it.output.clone().unwrap_or_default(), exit_code: it.exit_code };
+        let output =
+            CallOutput::Command { text: it.output.clone().unwrap_or_default(), exit_code: it.exit_code };
         self.end_command(cx, item, it.output.as_deref(), exit, status, Some(output));
     }
 
@@ -297,7 +300,9 @@ impl Session {
         status: FinalStatus,
         output: Option<CallOutput>,
     ) {
-        let Some(Call { call, work: Work::Command(mut command), .. }) = self.ledger.close(item) else { return };
+        let Some(Call { call, work: Work::Command(mut command), .. }) = self.ledger.close(item) else {
+            return;
+        };
         if let Some(live) = command.live_mut() {
             let terminal = live.terminal.terminal().clone();
             let update = match (live.output.settle(aggregated), cx.display()) {
@@ -314,7 +319,7 @@ impl Session {
                     Some(Update::TerminalSnapshot { terminal: terminal.clone(), text })
                 }
             };
-            for update in update {
+            if let Some(update) = update {
                 self.emit(cx, update);
             }
             self.emit(cx, Update::TerminalExited { terminal, exit });
@@ -336,7 +341,9 @@ impl Session {
         let exit = exit::unseen(stop.map_or(by, |stop| stop.by), reason);
         let status = match exit.account.by {
             EndedBy::Cancel | EndedBy::Close => FinalStatus::Cancelled,
-            EndedBy::Client | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => FinalStatus::Failed,
+            EndedBy::Client | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => {
+                FinalStatus::Failed
+            }
         };
         self.end_command(cx, item, None, exit, status, None);
     }

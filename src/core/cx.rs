@@ -45,7 +45,14 @@ pub(crate) struct Desk {
 
 impl Default for Desk {
     fn default() -> Self {
-        Self { next_ask: 0, asks: BTreeMap::new(), pressure: Pressure::Low, starved: Vec::new(), closed: Vec::new(), next_key: 0 }
+        Self {
+            next_ask: 0,
+            asks: BTreeMap::new(),
+            pressure: Pressure::Low,
+            starved: Vec::new(),
+            closed: Vec::new(),
+            next_key: 0,
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use super::ids::{ItemId, MessageId, TurnId};
 use super::session::Session;
 use super::texts::Ending;
 use super::update::{
-    CallChange, CallContent, CallOpened, CallOutput, Diff, DiffOp, FinalStatus, Location, OpenStatus, ToolKind, Update,
+    CallChange, CallContent, CallOpened, CallOutput, Diff, DiffOp, FinalStatus, Location, OpenStatus,
+    ToolKind, Update,
 };
 use crate::background::ledger::{Seen, Work};
 
@@ -26,10 +27,14 @@ impl Session {
                 self.ledger.remember(&id, turn);
                 self.message_inserted(cx, &id, key, content);
             }
-            ItemKind::AgentMessage { text } | ItemKind::Plan { text } => self.text(cx, &id, 0, &text, Voice::Agent),
+            ItemKind::AgentMessage { text } | ItemKind::Plan { text } => {
+                self.text(cx, &id, 0, &text, Voice::Agent)
+            }
             ItemKind::Reasoning { parts } => self.text(cx, &id, 0, &parts.join("\n\n"), Voice::Thought),
             ItemKind::Command(command) => self.command_started(cx, turn, &id, command),
-            ItemKind::FileChange { changes, status: _ } => self.open_tool(cx, turn, &id, file_change(&changes)),
+            ItemKind::FileChange { changes, status: _ } => {
+                self.open_tool(cx, turn, &id, file_change(&changes))
+            }
             ItemKind::Tool(tool) => self.open_tool(cx, turn, &id, Opening::of(&tool)),
             ItemKind::Hidden => {}
         }
@@ -54,7 +59,9 @@ impl Session {
             ItemKind::AgentMessage { text } | ItemKind::Plan { text } => {
                 self.text_ended(cx, turn, &id, &text, Voice::Agent);
             }
-            ItemKind::Reasoning { parts } => self.text_ended(cx, turn, &id, &parts.join("\n\n"), Voice::Thought),
+            ItemKind::Reasoning { parts } => {
+                self.text_ended(cx, turn, &id, &parts.join("\n\n"), Voice::Thought)
+            }
             ItemKind::Command(command) => self.command_completed(cx, turn, &id, command),
             ItemKind::FileChange { changes, status } => {
                 self.tool_ended(cx, turn, &id, file_change(&changes), final_status(status), None);
@@ -100,7 +107,11 @@ impl Session {
 
     fn change_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, change: CallChange, what: &'static str) {
         let Some(call) = self.ledger.get(item) else {
-            return cx.out.anomaly(Anomaly::UnknownItem { thread: self.thread.clone(), item: item.clone(), what });
+            return cx.out.anomaly(Anomaly::UnknownItem {
+                thread: self.thread.clone(),
+                item: item.clone(),
+                what,
+            });
         };
         let call = call.call.clone();
         self.emit(cx, Update::CallChanged { call, change });

@@ -6,6 +6,7 @@ use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
+use super::leaving::Loss;
 use super::listing::Listing;
 use super::request::Ticket;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,23 +22,48 @@ pub(crate) enum Purpose {
     Initialize,
     Models,
     /// `session/new`.
-    Open { ticket: Ticket },
+    Open {
+        ticket: Ticket,
+    },
     /// `session/list`.
-    ListThreads { ticket: Ticket },
+    ListThreads {
+        ticket: Ticket,
+    },
     /// `session/resume`, `session/load`: the session holds the ticket.
-    Resume { session: SessionId },
+    Resume {
+        session: SessionId,
+    },
     /// A thread of a former app-server is loaded again before its next turn.
-    Revive { session: SessionId },
+    Revive {
+        session: SessionId,
+    },
     /// One page of the history for a replay.
-    Replay { session: SessionId },
+    Replay {
+        session: SessionId,
+    },
     /// One page of the history, looking for a prompt key.
-    KeyScan { session: SessionId },
-    TurnStart { session: SessionId, key: PromptKey },
-    TurnSteer { session: SessionId, key: PromptKey },
-    Interrupt { session: SessionId },
+    KeyScan {
+        session: SessionId,
+    },
+    TurnStart {
+        session: SessionId,
+        key: PromptKey,
+    },
+    TurnSteer {
+        session: SessionId,
+        key: PromptKey,
+    },
+    Interrupt {
+        session: SessionId,
+    },
     /// One page of the terminals.
-    Terminals { session: SessionId, listing: Listing },
-    Terminate { session: SessionId },
+    Terminals {
+        session: SessionId,
+        listing: Listing,
+    },
+    Terminate {
+        session: SessionId,
+    },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
 }
@@ -45,7 +71,9 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 enum Phase {
     /// Not running; with the last words of the one before.
-    Down { stderr: Option<String> },
+    Down {
+        stderr: Option<String>,
+    },
     Starting,
     Ready,
 }
@@ -66,7 +94,7 @@ pub(crate) struct Link {
 impl Default for Link {
     fn default() -> Self {
         Self {
-            phase: Phase::Down { stderr: None },
+            phase: Phase::Down { last: None },
             generation: Generation(0),
             next_call: 0,
             pending: BTreeMap::new(),
@@ -83,14 +111,16 @@ impl Link {
     /// # Errors
     /// `Failure::AppServer` while a crash loop is cut off.
     pub(crate) fn ensure(&mut self, now: Tick, out: &mut Effects) -> Result<(), Failure> {
-        let Phase::Down { stderr } = &self.phase else { return Ok(()) };
+        let Phase::Down { last } = &self.phase else { return Ok(()) };
         self.deaths.retain(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
         if self.deaths.len() >= CRASH_LIMIT {
+            let (last, stderr) =
+                last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
             let message = format!(
                 "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
-                 run `codex app-server` by hand or `appserver-acp doctor` to see why, then try again"
+                 run `appserver-acp doctor` to see why, then try again; the last time: {last}"
             );
-            return Err(Failure::AppServer { message, stderr: stderr.clone() });
+            return Err(Failure::AppServer { message, stderr });
         }
         self.generation = Generation(self.generation.0 + 1);
         self.phase = Phase::Starting;
@@ -130,19 +160,18 @@ impl Link {
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.
-    pub(crate) fn lost(&mut self, now: Tick, stderr: Option<String>) -> Vec<Purpose> {
-        self.phase = Phase::Down { stderr };
-        self.deaths.push(now);
+    pub(crate) fn lost(&mut self, now: Tick, loss: Loss) -> Vec<Purpose> {
+        // One that was never there costs nothing to try again, and its reason is the better one.
+        if loss.was_running {
+            self.deaths.push(now);
+        }
+        self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();
         std::mem::take(&mut self.pending).into_values().collect()
     }
 
     pub(crate) fn is_down(&self) -> bool {
         matches!(self.phase, Phase::Down { .. })
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        matches!(self.phase, Phase::Ready)
     }
 
     pub(crate) fn generation(&self) -> Generation {

@@ -2,8 +2,8 @@
 //!
 //! First what nobody can say any more, then the sweep, then the ends, then a quiet session.
 
-use super::cx::Cx;
 use super::codex::TurnEnd;
+use super::cx::Cx;
 use super::failure::Failure;
 use super::session::{Session, Tie};
 use super::turn::{Front, Turn};
@@ -23,8 +23,10 @@ impl Session {
             self.release(cx);
         }
         self.notice(cx, Severity::Error, failure.to_string(), None);
-        if let Front::Starting { cancelled, waiting } = &mut self.front {
-            let (cancelled, waiting) = (*cancelled, std::mem::take(waiting));
+        if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
+            let (cancelled, waiting, choices) =
+                (*cancelled, std::mem::take(waiting), std::mem::take(choices));
+            self.chosen.give_back(choices);
             self.front = Front::Idle;
             if !waiting.is_empty() {
                 let mut turn = Turn::new(None, waiting);
@@ -48,7 +50,12 @@ impl Session {
             self.finish_turn(cx);
         }
         for item in self.ledger.items(|_| true) {
-            self.close_call(cx, &item, super::update::FinalStatus::Failed, super::update::CallChange::default());
+            self.close_call(
+                cx,
+                &item,
+                super::update::FinalStatus::Failed,
+                super::update::CallChange::default(),
+            );
         }
         self.report(cx);
         self.close_if_done(cx);

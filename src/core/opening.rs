@@ -113,8 +113,13 @@ impl Session {
         }
         resuming.told = true;
         // What lives is told whole and ahead; the held pieces of it would come twice.
-        let living: BTreeSet<ToolCallId> =
-            self.ledger.in_order().iter().filter(|(_, call)| call.live().is_some()).map(|(_, call)| call.call.clone()).collect();
+        let living: BTreeSet<ToolCallId> = self
+            .ledger
+            .in_order()
+            .iter()
+            .filter(|(_, call)| call.live().is_some())
+            .map(|(_, call)| call.call.clone())
+            .collect();
         for update in self.held.iter_mut() {
             update.retain(|update| !is_about(update, &living));
         }
@@ -182,7 +187,8 @@ impl Session {
 /// Why a thread could not be opened, by Codex's words.
 pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, error: &CodexError) -> Failure {
     let text = error.message.to_ascii_lowercase();
-    let is_unknown = ["not found", "no rollout", "invalid thread id", "does not exist"].iter().any(|it| text.contains(it));
+    let is_unknown =
+        ["not found", "no rollout", "invalid thread id", "does not exist"].iter().any(|it| text.contains(it));
     match session {
         Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
         Some(_) | None => refusal(method, error),

@@ -6,12 +6,13 @@ use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
-use super::ids::{ItemId, MessageId, PromptKey, RequestId};
+use super::ids::{ItemId, MessageId, PromptKey, RequestId, TurnId};
 use super::link::Purpose;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::{History, Session, Tie};
 use super::turn::Front;
 use super::update::{Content, StopReason, Update};
+use std::collections::VecDeque;
 
 /// A prompt that is not inserted yet.
 #[derive(Debug)]
@@ -35,11 +36,13 @@ pub(crate) enum Origin {
 }
 
 /// How far a prompt is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Held,
-    /// `turn/start` or `turn/steer` is with Codex.
-    Sent,
+    /// `turn/steer` is with Codex.
+    Steered,
+    /// `turn/start` is with Codex, or was answered with this turn.
+    Started(Option<TurnId>),
 }
 
 impl Session {
@@ -69,7 +72,7 @@ impl Session {
 
     /// Sends the next held prompt if its time has come: one at a time, so that order holds.
     pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
-        let is_sent = |prompt: &Prompt| prompt.stage == Stage::Sent;
+        let is_sent = |prompt: &Prompt| prompt.stage != Stage::Held;
         if self.closing.is_some() || self.prompts.iter().any(is_sent) {
             return;
         }
@@ -82,7 +85,7 @@ impl Session {
             Front::Starting { .. } | Front::Active(_) => return,
         };
         let Some(prompt) = self.prompts.front_mut() else { return };
-        prompt.stage = Stage::Sent;
+        prompt.stage = if turn.is_some() { Stage::Steered } else { Stage::Started(None) };
         let (key, input, thread) = (prompt.key.clone(), prompt.parts.clone(), self.thread.clone());
         let session = self.id.clone();
         match turn {
@@ -92,7 +95,8 @@ impl Session {
             }
             None => {
                 let choices = self.chosen.take_fresh();
-                self.front = Front::Starting { cancelled: false, waiting: Vec::new() };
+                self.front =
+                    Front::Starting { cancelled: false, waiting: Vec::new(), choices: choices.clone() };
                 let request = CodexRequest::TurnStart { thread, key: key.clone(), input, choices };
                 cx.link.call(Purpose::TurnStart { session, key }, request, cx.out);
             }
@@ -105,8 +109,11 @@ impl Session {
             Tie::Reviving | Tie::Lost => return false,
             Tie::Unloaded => {
                 self.tie = Tie::Reviving;
-                let request =
-                    CodexRequest::ThreadResume { thread: self.thread.clone(), cwd: None, mcp_servers: Vec::new() };
+                let request = CodexRequest::ThreadResume {
+                    thread: self.thread.clone(),
+                    cwd: None,
+                    mcp_servers: Vec::new(),
+                };
                 cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
                 return false;
             }
@@ -136,7 +143,7 @@ impl Session {
             .into_iter()
             .partition(|prompt: &Prompt| self.inserted.contains_key(&prompt.key));
         self.prompts = left;
-        let known: Vec<Prompt> = known;
+        let known: VecDeque<Prompt> = known;
         for prompt in known {
             let message = self.inserted[&prompt.key].clone();
             for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
@@ -154,12 +161,18 @@ impl Session {
         result: Result<CodexReply, CodexError>,
     ) {
         match result {
-            Ok(CodexReply::Turn(turn)) => self.turn_is(cx, turn),
+            Ok(CodexReply::Turn(turn)) => {
+                if let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.key == *key) {
+                    prompt.stage = Stage::Started(Some(turn.clone()));
+                }
+                self.turn_is(cx, turn);
+            }
             Ok(_) => {}
             Err(error) => {
-                if let Front::Starting { waiting, .. } = &mut self.front {
-                    let waiting = std::mem::take(waiting);
+                if let Front::Starting { waiting, choices, .. } = &mut self.front {
+                    let (waiting, choices) = (std::mem::take(waiting), std::mem::take(choices));
                     self.front = Front::Idle;
+                    self.chosen.give_back(choices);
                     for ticket in waiting {
                         cx.out.refuse(ticket, Failure::TurnFailed { message: error.message.clone() });
                     }
@@ -183,7 +196,8 @@ impl Session {
             if let Front::Active(turn) = &mut self.front {
                 turn.no_steering = true;
             }
-            if let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.key == *key) {
+            let is_it = |prompt: &&mut Prompt| prompt.key == *key && prompt.stage == Stage::Steered;
+            if let Some(prompt) = self.prompts.iter_mut().find(is_it) {
                 prompt.stage = Stage::Held;
             }
             self.pump(cx);
@@ -237,34 +251,40 @@ impl Session {
 
     /// All prompts that are not with Codex yet (V2-33).
     pub(crate) fn cancel_all_held(&mut self, cx: &mut Cx<'_>) {
-        let (held, sent) =
-            std::mem::take(&mut self.prompts).into_iter().partition(|prompt: &Prompt| prompt.stage == Stage::Held);
+        let (held, sent) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage == Stage::Held);
         self.prompts = sent;
-        let held: std::collections::VecDeque<Prompt> = held;
+        let held: VecDeque<Prompt> = held;
         for prompt in held {
             self.cancel_prompt(cx, prompt);
         }
     }
 
-    /// The turn is over and Codex never took these.
-    pub(crate) fn settle_sent(&mut self, cx: &mut Cx<'_>, stop: &StopReason) {
-        match stop {
-            StopReason::Cancelled => {
-                for prompt in std::mem::take(&mut self.prompts) {
-                    match prompt.stage {
-                        Stage::Sent => self.cancel_prompt(cx, prompt),
-                        Stage::Held => self.prompts.push_back(prompt),
-                    }
+    /// `turn` is over and Codex did not take these.
+    pub(crate) fn settle_sent(&mut self, cx: &mut Cx<'_>, turn: Option<&TurnId>, stop: &StopReason) {
+        for mut prompt in std::mem::take(&mut self.prompts) {
+            let is_its_turn = match &prompt.stage {
+                Stage::Held => false,
+                Stage::Steered => true,
+                Stage::Started(started) => started.is_some() && started.as_ref() == turn,
+            };
+            match stop {
+                _ if !is_its_turn => self.prompts.push_back(prompt),
+                StopReason::Cancelled => self.cancel_prompt(cx, prompt),
+                StopReason::Error { message } => {
+                    refuse(cx, prompt, &Failure::TurnFailed { message: message.clone() })
                 }
-            }
-            StopReason::Error { message } => {
-                let failure = Failure::TurnFailed { message: message.clone() };
-                self.refuse_sent(cx, &failure);
-            }
-            StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal => {
-                // Steered too late: they start the next turn.
-                for prompt in &mut self.prompts {
+                StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal
+                    if prompt.stage == Stage::Steered =>
+                {
+                    // Steered too late: it starts the next turn.
                     prompt.stage = Stage::Held;
+                    self.prompts.push_back(prompt);
+                }
+                StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal => {
+                    let message = "codex ended the turn without showing that it took the message".to_owned();
+                    refuse(cx, prompt, &Failure::TurnFailed { message });
                 }
             }
         }
@@ -272,10 +292,11 @@ impl Session {
 
     /// Refuses what is with Codex.
     pub(crate) fn refuse_sent(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
-        let (sent, held) =
-            std::mem::take(&mut self.prompts).into_iter().partition(|prompt: &Prompt| prompt.stage == Stage::Sent);
+        let (sent, held) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage != Stage::Held);
         self.prompts = held;
-        let sent: std::collections::VecDeque<Prompt> = sent;
+        let sent: VecDeque<Prompt> = sent;
         for prompt in sent {
             refuse(cx, prompt, failure);
         }

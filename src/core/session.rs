@@ -4,7 +4,7 @@
 
 use super::ask::Permission;
 use super::choices::Chosen;
-use super::codex::{Decision, Question, ThreadOpened};
+use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
 use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId};
 use super::listing::Polls;
@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) thread: ThreadId,
-    pub(crate) cwd: String,
     pub(crate) front: Front,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
@@ -38,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) tie: Tie,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
+    /// Requests of Codex's that came meanwhile.
+    pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
     pub(crate) resuming: Option<Resuming>,
     pub(crate) closing: Option<Closing>,
     /// A replay is being told: updates go ahead of what is held.
@@ -97,7 +98,6 @@ impl Session {
         Self {
             id: SessionId::of(&thread.thread),
             thread: thread.thread.clone(),
-            cwd: thread.cwd.clone(),
             front: Front::Idle,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
@@ -109,6 +109,7 @@ impl Session {
             polls: Polls::default(),
             tie: Tie::Loaded,
             held: Some(Vec::new()),
+            held_asks: Vec::new(),
             resuming: None,
             closing: None,
             replaying: false,
@@ -134,6 +135,9 @@ impl Session {
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.take().into_iter().flatten() {
             cx.out.update(&self.id, update);
+        }
+        for (request, ask) in std::mem::take(&mut self.held_asks) {
+            self.asked(cx, request, ask);
         }
     }
 
@@ -165,8 +169,12 @@ impl Session {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let background =
-            self.ledger.background().into_iter().map(|it| Background::Terminal(it.terminal().clone())).collect();
+        let background = self
+            .ledger
+            .background()
+            .into_iter()
+            .map(|it| Background::Terminal(it.terminal().clone()))
+            .collect();
         Snapshot { state: self.state(), background }
     }
 

@@ -45,7 +45,8 @@ impl Session {
             let message = "this session has no running terminal with that id; it may have exited already";
             return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
         };
-        let own_shell = self.ledger.get(&item).and_then(Call::command).is_some_and(|command| command.own_shell);
+        let own_shell =
+            self.ledger.get(&item).and_then(Call::command).is_some_and(|command| command.own_shell);
         if own_shell {
             let message = "this terminal is the user's own shell command; session/cancel ends it";
             return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
@@ -58,14 +59,11 @@ impl Session {
     fn stop_command(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
         let Some(command) = self.ledger.command_mut(item) else { return };
         command.stop.get_or_insert(Stop { by });
-        match command.live().and_then(|live| live.process.clone()) {
-            Some(process) => {
-                let purpose = Purpose::Terminate { session: self.id.clone() };
-                let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
-                cx.link.call(purpose, request, cx.out);
-            }
-            // The user's own shell: the interrupt of its turn ends it.
-            None => {}
+        // The user's own shell has no handle: the interrupt of its turn ends it.
+        if let Some(process) = command.live().and_then(|live| live.process.clone()) {
+            let purpose = Purpose::Terminate { session: self.id.clone() };
+            let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
+            cx.link.call(purpose, request, cx.out);
         }
     }
 
@@ -132,6 +130,7 @@ impl Session {
                 command.stop.get_or_insert(Stop { by: EndedBy::Close });
             }
         }
+        self.withdraw_asks(cx);
         self.cancel(cx);
         if self.tie == Tie::Loaded && self.ledger.has_processes() {
             let request = CodexRequest::Clean { thread: self.thread.clone() };
@@ -169,7 +168,7 @@ impl Session {
         for item in self.ledger.items(|_| true) {
             self.close_call(cx, &item, FinalStatus::Cancelled, CallChange::default());
         }
-        if let Front::Starting { cancelled, waiting } = &mut self.front {
+        if let Front::Starting { cancelled, waiting, .. } = &mut self.front {
             let (cancelled, waiting) = (*cancelled, std::mem::take(waiting));
             let mut turn = Turn::new(None, waiting);
             turn.cancelled = cancelled;

@@ -2,7 +2,7 @@
 //!
 //! A turn ends only after its calls are closed or moved to the background.
 
-use super::codex::TurnEnd;
+use super::codex::{Choices, TurnEnd};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
@@ -23,7 +23,11 @@ const QUIET_BOUND: u64 = 2_000;
 pub(crate) enum Front {
     Idle,
     /// `turn/start` is on its way.
-    Starting { cancelled: bool, waiting: Vec<Ticket> },
+    Starting {
+        cancelled: bool,
+        waiting: Vec<Ticket>,
+        choices: Choices,
+    },
     Active(Turn),
 }
 
@@ -81,7 +85,7 @@ impl Session {
                 self.finish_turn(cx);
                 self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
             }
-            Front::Starting { cancelled, waiting } => {
+            Front::Starting { cancelled, waiting, choices: _ } => {
                 let mut active = Turn::new(Some(turn), waiting);
                 active.cancelled = cancelled;
                 self.front = Front::Active(active);
@@ -125,7 +129,10 @@ impl Session {
         }
         self.withdraw_asks(cx);
         if self.awaits_ends() {
-            cx.timers.arm(cx.now.plus(CANCEL_BOUND), Timer::TurnBound { session: self.id.clone(), turn: turn.clone() });
+            cx.timers.arm(
+                cx.now.plus(CANCEL_BOUND),
+                Timer::TurnBound { session: self.id.clone(), turn: turn.clone() },
+            );
             return;
         }
         self.finish_turn(cx);
@@ -149,7 +156,10 @@ impl Session {
     /// Codex called the thread idle a while ago.
     pub(crate) fn quiet_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
         if self.is_current(turn) && !self.has_ended() {
-            cx.out.anomaly(Anomaly::SilentEnd { thread: self.thread.clone(), item: ItemId::new(turn.as_str()) });
+            cx.out.anomaly(Anomaly::SilentEnd {
+                thread: self.thread.clone(),
+                item: ItemId::new(turn.as_str()),
+            });
             self.turn_completed(cx, turn, TurnEnd::Completed);
         }
     }
@@ -186,14 +196,16 @@ impl Session {
         self.report_end(cx, stop.clone());
         for ticket in turn.waiting {
             let reply = match &stop {
-                StopReason::Error { message } => Reply::Failed(Failure::TurnFailed { message: message.clone() }),
+                StopReason::Error { message } => {
+                    Reply::Failed(Failure::TurnFailed { message: message.clone() })
+                }
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal | StopReason::Cancelled => {
                     self.turn_ended(stop.clone())
                 }
             };
             cx.out.respond(ticket, reply);
         }
-        self.settle_sent(cx, &stop);
+        self.settle_sent(cx, turn.id.as_ref(), &stop);
         self.poll_terminals(cx);
         self.close_if_done(cx);
         self.pump(cx);
@@ -223,7 +235,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn close_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, status: FinalStatus, change: CallChange) {
+    pub(crate) fn close_call(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        status: FinalStatus,
+        change: CallChange,
+    ) {
         if let Some(call) = self.ledger.close(item) {
             self.emit(cx, Update::CallClosed { call: call.call, status, change });
         }
@@ -313,7 +331,8 @@ fn stop_reason(turn: &Turn) -> StopReason {
         _ if turn.cancelled => StopReason::Cancelled,
         Some(TurnEnd::Interrupted) => StopReason::Cancelled,
         Some(TurnEnd::Failed { message }) => {
-            let message = if message.is_empty() { turn.error.clone().unwrap_or_default() } else { message.clone() };
+            let message =
+                if message.is_empty() { turn.error.clone().unwrap_or_default() } else { message.clone() };
             StopReason::Error { message }
         }
         Some(TurnEnd::Completed) | None => StopReason::EndTurn,

@@ -33,10 +33,7 @@ pub fn differences(pinned: &Inventory, installed: &Inventory) -> Vec<Difference>
     let empty = BTreeSet::new();
     let mut found = Vec::new();
     for (group, ours) in pinned.groups() {
-        let theirs = installed
-            .groups()
-            .find(|(it, _)| *it == group)
-            .map_or(&empty, |it| it.1);
+        let theirs = installed.groups().find(|(it, _)| *it == group).map_or(&empty, |it| it.1);
         let new = theirs.difference(ours).map(|name| (Change::New, name));
         let gone = ours.difference(theirs).map(|name| (Change::Gone, name));
         found.extend(new.chain(gone).map(|(change, name)| Difference {
@@ -54,12 +51,8 @@ pub fn differences(pinned: &Inventory, installed: &Inventory) -> Vec<Difference>
 
 fn meaning_of_new(group: Group<'_>) -> &'static str {
     match group {
-        Group::ClientRequests | Group::ClientNotifications => {
-            "nothing to do: the adapter does not send it"
-        }
-        Group::ServerNotifications => {
-            "dropped and logged as unmapped, the client sees nothing of it"
-        }
+        Group::ClientRequests | Group::ClientNotifications => "nothing to do: the adapter does not send it",
+        Group::ServerNotifications => "dropped and logged as unmapped, the client sees nothing of it",
         Group::ServerRequests => "answered with error -32601, so that Codex goes on without it",
         Group::ItemKinds => "no row: logged as unmapped",
         Group::Values(_) => "no row: treated as an unknown value",
@@ -87,11 +80,7 @@ fn meaning_of_gone(group: Group<'_>, name: &str, table: &Table) -> String {
 }
 
 fn meaning_of_gone_value(set: &str, name: &str, table: &Table) -> String {
-    let mapped = table
-        .values()
-        .iter()
-        .find(|it| it.set == set)
-        .and_then(|it| it.map.get(name));
+    let mapped = table.values().iter().find(|it| it.set == set).and_then(|it| it.map.get(name));
     match mapped {
         Some(value) => format!("missing: {value} is no longer made from it"),
         None => "nothing to do: it had no effect".to_owned(),

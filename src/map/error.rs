@@ -23,12 +23,7 @@ pub enum MapError {
     },
     /// The binary ran and said no; `stderr` is its last line.
     #[error("run {} {args} ({status}): {stderr}", codex.display())]
-    Codex {
-        codex: PathBuf,
-        args: &'static str,
-        status: ExitStatus,
-        stderr: String,
-    },
+    Codex { codex: PathBuf, args: &'static str, status: ExitStatus, stderr: String },
     /// A schema file is no JSON.
     #[error("read {} as JSON", path.display())]
     Json {

@@ -17,23 +17,10 @@ impl Inventory {
         let mut version = command(codex, &home);
         let version = run(codex, version.arg("--version"), "--version")?;
         let version = String::from_utf8_lossy(&version.stdout);
-        let version = version
-            .split_whitespace()
-            .last()
-            .unwrap_or_default()
-            .to_owned();
+        let version = version.split_whitespace().last().unwrap_or_default().to_owned();
         let mut generate = command(codex, &home);
-        generate.args([
-            "app-server",
-            "generate-json-schema",
-            "--experimental",
-            "--out",
-        ]);
-        run(
-            codex,
-            generate.arg(&schema),
-            "app-server generate-json-schema",
-        )?;
+        generate.args(["app-server", "generate-json-schema", "--experimental", "--out"]);
+        run(codex, generate.arg(&schema), "app-server generate-json-schema")?;
         Self::of_schema(&schema, version)
     }
 }
@@ -55,12 +42,7 @@ fn run(codex: &Path, command: &mut Command, args: &'static str) -> Result<Output
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let stderr = stderr.lines().last().unwrap_or("no message").to_owned();
-    Err(MapError::Codex {
-        codex,
-        args,
-        status: output.status,
-        stderr,
-    })
+    Err(MapError::Codex { codex, args, status: output.status, stderr })
 }
 
 /// A directory of ours that goes away with the value.
@@ -90,10 +72,6 @@ impl Drop for Scratch {
 fn make(path: PathBuf) -> Result<PathBuf, MapError> {
     match std::fs::create_dir(&path) {
         Ok(()) => Ok(path),
-        Err(source) => Err(MapError::File {
-            action: "create",
-            path,
-            source,
-        }),
+        Err(source) => Err(MapError::File { action: "create", path, source }),
     }
 }

@@ -110,10 +110,7 @@ impl Inventory {
 
     /// Every group with its names, value sets last.
     pub fn groups(&self) -> impl Iterator<Item = (Group<'_>, &BTreeSet<String>)> {
-        let values = self
-            .values
-            .iter()
-            .map(|(set, names)| (Group::Values(set), names));
+        let values = self.values.iter().map(|(set, names)| (Group::Values(set), names));
         [
             (Group::ClientRequests, &self.client_requests),
             (Group::ClientNotifications, &self.client_notifications),
@@ -157,9 +154,8 @@ impl Group<'_> {
 impl fmt::Display for Inventory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "codex = {:?}", self.codex)?;
-        let (values, messages): (Vec<_>, Vec<_>) = self
-            .groups()
-            .partition(|(group, _)| matches!(group, Group::Values(_)));
+        let (values, messages): (Vec<_>, Vec<_>) =
+            self.groups().partition(|(group, _)| matches!(group, Group::Values(_)));
         for (group, names) in messages {
             writeln!(f, "\n{} = [", group.as_str())?;
             write_names(f, names)?;
@@ -182,9 +178,6 @@ fn write_names(f: &mut fmt::Formatter<'_>, names: &BTreeSet<String>) -> fmt::Res
 
 fn names_under(bundle: &Value, definition: &str) -> BTreeSet<String> {
     let definitions = bundle.get("definitions");
-    let found = definitions.and_then(|all| {
-        all.get(definition)
-            .or_else(|| all.get("v2")?.get(definition))
-    });
+    let found = definitions.and_then(|all| all.get(definition).or_else(|| all.get("v2")?.get(definition)));
     found.map(names).unwrap_or_default()
 }

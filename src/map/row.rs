@@ -194,10 +194,7 @@ impl Row {
     /// Whether it is about a message (or a part of one) that has an effect.
     #[must_use]
     pub fn is_mapped_message(&self) -> bool {
-        let is_capability = matches!(
-            self.kind,
-            Kind::AcpAgentCapability | Kind::AcpClientCapability
-        );
+        let is_capability = matches!(self.kind, Kind::AcpAgentCapability | Kind::AcpClientCapability);
         self.verdict == Verdict::Mapped && !is_capability
     }
 }

@@ -11,12 +11,7 @@ pub fn names(definition: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     found.extend(constants(definition));
     for key in ["oneOf", "anyOf"] {
-        for alternative in definition
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        for alternative in definition.get(key).and_then(Value::as_array).into_iter().flatten() {
             let strings: Vec<_> = constants(alternative).collect();
             if strings.is_empty() {
                 found.extend(object_name(alternative));
@@ -29,14 +24,8 @@ pub fn names(definition: &Value) -> BTreeSet<String> {
 }
 
 fn constants(schema: &Value) -> impl Iterator<Item = String> + '_ {
-    let many = schema
-        .get("enum")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    many.chain(schema.get("const"))
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
+    let many = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    many.chain(schema.get("const")).filter_map(Value::as_str).map(str::to_owned)
 }
 
 fn object_name(schema: &Value) -> Option<String> {

@@ -10,21 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 const FILES: [(Side, &str, &str); 3] = [
-    (
-        Side::Codex,
-        "codex.toml",
-        include_str!("../../protocol-map/codex.toml"),
-    ),
-    (
-        Side::V1,
-        "acp-v1.toml",
-        include_str!("../../protocol-map/acp-v1.toml"),
-    ),
-    (
-        Side::V2,
-        "acp-v2.toml",
-        include_str!("../../protocol-map/acp-v2.toml"),
-    ),
+    (Side::Codex, "codex.toml", include_str!("../../protocol-map/codex.toml")),
+    (Side::V1, "acp-v1.toml", include_str!("../../protocol-map/acp-v1.toml")),
+    (Side::V2, "acp-v2.toml", include_str!("../../protocol-map/acp-v2.toml")),
 ];
 
 /// The map of this build.
@@ -50,24 +38,16 @@ impl Table {
         let mut rows = Vec::new();
         let mut values = Vec::new();
         for (side, file, text) in files {
-            let parsed: File = toml::from_str(text).map_err(|source| MapError::Toml {
-                file,
-                source: Box::new(source),
-            })?;
+            let parsed: File =
+                toml::from_str(text).map_err(|source| MapError::Toml { file, source: Box::new(source) })?;
             parsed.unfold(*side, &mut rows, &mut values);
         }
         // The first of two equal keys wins; a test forbids the second.
         let mut index = HashMap::with_capacity(rows.len());
         for (row_idx, row) in rows.iter().enumerate() {
-            index
-                .entry((row.side, row.kind, row.name, row.event))
-                .or_insert(row_idx);
+            index.entry((row.side, row.kind, row.name, row.event)).or_insert(row_idx);
         }
-        Ok(Self {
-            rows,
-            values,
-            index,
-        })
+        Ok(Self { rows, values, index })
     }
 
     /// All rows, in the order of the files.
@@ -208,9 +188,7 @@ impl FileValues {
 }
 
 fn keep_all(map: BTreeMap<String, String>) -> BTreeMap<&'static str, &'static str> {
-    map.into_iter()
-        .map(|(name, value)| (keep(name), keep(value)))
-        .collect()
+    map.into_iter().map(|(name, value)| (keep(name), keep(value))).collect()
 }
 
 // The map lives as long as the process, so that a rule id can be copied into any trace line.

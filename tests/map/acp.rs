@@ -105,9 +105,7 @@ struct Schema {
 
 impl Schema {
     fn definition(&self, name: &str) -> &Value {
-        self.definitions
-            .get(name)
-            .unwrap_or_else(|| panic!("no definition {name}"))
+        self.definitions.get(name).unwrap_or_else(|| panic!("no definition {name}"))
     }
 
     fn paths(&self, name: &str) -> BTreeSet<String> {
@@ -117,15 +115,8 @@ impl Schema {
     }
 
     fn collect_paths(&self, schema: &Value, prefix: &str, found: &mut BTreeSet<String>) {
-        let properties = self
-            .resolve(schema)
-            .get("properties")
-            .and_then(Value::as_object);
-        for (key, property) in properties
-            .into_iter()
-            .flatten()
-            .filter(|it| it.0 != "_meta")
-        {
+        let properties = self.resolve(schema).get("properties").and_then(Value::as_object);
+        for (key, property) in properties.into_iter().flatten().filter(|it| it.0 != "_meta") {
             let path = format!("{prefix}{key}");
             self.collect_paths(property, &format!("{path}."), found);
             found.insert(path);
@@ -134,20 +125,11 @@ impl Schema {
 
     fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            let name = reference
-                .rsplit('/')
-                .next()
-                .expect("a split has a last part");
+            let name = reference.rsplit('/').next().expect("a split has a last part");
             return self.resolve(self.definition(name));
         }
-        let alternatives = ["anyOf", "allOf"]
-            .iter()
-            .find_map(|key| schema.get(key)?.as_array());
-        match alternatives
-            .into_iter()
-            .flatten()
-            .find(|it| it["type"] != "null")
-        {
+        let alternatives = ["anyOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array());
+        match alternatives.into_iter().flatten().find(|it| it["type"] != "null") {
             Some(alternative) => self.resolve(alternative),
             None => schema,
         }
@@ -158,21 +140,12 @@ fn check_messages(side: Side, schema: &Schema) {
     let with_both = |names: &BTreeSet<String>| names.union(&schema.both_ways).cloned().collect();
     for (kind, declared) in [
         (Kind::AcpClientRequest, schema.client_requests.clone()),
-        (
-            Kind::AcpClientNotification,
-            with_both(&schema.client_notifications),
-        ),
+        (Kind::AcpClientNotification, with_both(&schema.client_notifications)),
         (Kind::AcpAgentRequest, schema.agent_requests.clone()),
-        (
-            Kind::AcpAgentNotification,
-            with_both(&schema.agent_notifications),
-        ),
+        (Kind::AcpAgentNotification, with_both(&schema.agent_notifications)),
         (Kind::AcpUpdate, names(schema.definition("SessionUpdate"))),
         (Kind::AcpAgentCapability, schema.paths("AgentCapabilities")),
-        (
-            Kind::AcpClientCapability,
-            schema.paths("ClientCapabilities"),
-        ),
+        (Kind::AcpClientCapability, schema.paths("ClientCapabilities")),
     ] {
         assert!(!declared.is_empty(), "no {kind:?} in the schema");
         let rows = |undeclared: bool| -> BTreeSet<String> {
@@ -183,25 +156,17 @@ fn check_messages(side: Side, schema: &Schema) {
                 .collect()
         };
         assert_eq!(rows(false), declared, "{side:?} {kind:?}");
-        assert!(
-            rows(true).is_disjoint(&declared),
-            "{side:?} {kind:?}: declared after all"
-        );
+        assert!(rows(true).is_disjoint(&declared), "{side:?} {kind:?}: declared after all");
     }
 }
 
 fn check_values(side: Side, schema: &Schema, sets: &[(&'static str, &str)]) {
-    let own = map::value_sets()
-        .iter()
-        .filter(|it| it.side == side && it.keys == it.set);
+    let own = map::value_sets().iter().filter(|it| it.side == side && it.keys == it.set);
     let tables: BTreeSet<_> = own.map(|it| it.set).collect();
     assert_eq!(tables, sets.iter().map(|(set, _)| *set).collect());
     for (set, definition) in sets {
-        let rows: BTreeSet<_> = map::values(set)
-            .expect("in the list above")
-            .names()
-            .map(str::to_owned)
-            .collect();
+        let rows: BTreeSet<_> =
+            map::values(set).expect("in the list above").names().map(str::to_owned).collect();
         assert_eq!(rows, names(schema.definition(definition)), "{set}");
     }
 }
@@ -211,18 +176,11 @@ fn methods<T: JsonSchema>() -> BTreeSet<String> {
     let definitions = &root["$defs"];
     let alternatives = root["anyOf"].as_array().expect("an enum of messages");
     let references = alternatives.iter().filter_map(|it| it["$ref"].as_str());
-    let named =
-        references.map(|it| &definitions[it.rsplit('/').next().expect("a split has a last part")]);
-    named
-        .filter_map(|it| it["x-method"].as_str())
-        .map(str::to_owned)
-        .collect()
+    let named = references.map(|it| &definitions[it.rsplit('/').next().expect("a split has a last part")]);
+    named.filter_map(|it| it["x-method"].as_str()).map(str::to_owned).collect()
 }
 
 fn definitions<T: JsonSchema>() -> Map<String, Value> {
     let root = schemars::schema_for!(T).to_value();
-    root["$defs"]
-        .as_object()
-        .expect("payloads are definitions")
-        .clone()
+    root["$defs"].as_object().expect("payloads are definitions").clone()
 }

@@ -17,20 +17,14 @@ fn words_must_all_be_in_a_row() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[0].starts_with("SIDE   RULE"), "{text}");
-    assert!(
-        lines[1].starts_with("codex  request.thread.background_terminals.clean  mapped"),
-        "{text}"
-    );
+    assert!(lines[1].starts_with("codex  request.thread.background_terminals.clean  mapped"), "{text}");
     assert_eq!(lines[2], "1 rows, Codex 0.171.0");
 }
 
 #[test]
 fn without_words_everything_is_printed() {
     let (_, text) = map(&[]);
-    let n_values: usize = appserver_acp::map::value_sets()
-        .iter()
-        .map(|it| it.names().count())
-        .sum();
+    let n_values: usize = appserver_acp::map::value_sets().iter().map(|it| it.names().count()).sum();
     let n_rows = appserver_acp::map::rows().len();
     assert_eq!(text.lines().count(), n_rows + n_values + 2);
 }
@@ -68,14 +62,8 @@ fn a_codex_with_other_names_differs() {
     let (result, text) = map(&["check", "--codex", codex]);
     assert_eq!(exit_code(&result), 1);
     let first = text.lines().next().unwrap();
-    assert!(
-        first.starts_with("Codex 9.9.9 differs from the map (made for 0.171.0): 4 new, "),
-        "{first}"
-    );
-    assert!(
-        text.contains("\nserver_requests       new   item/new/ask "),
-        "{text}"
-    );
+    assert!(first.starts_with("Codex 9.9.9 differs from the map (made for 0.171.0): 4 new, "), "{first}");
+    assert!(text.contains("\nserver_requests       new   item/new/ask "), "{text}");
 
     let (result, text) = map(&["check", "--json", "--codex", codex]);
     assert_eq!(exit_code(&result), 1);
@@ -90,10 +78,7 @@ fn a_codex_that_refuses_is_quoted() {
     let (result, _) = map(&["inventory", "--codex", "/bin/false"]);
     assert_eq!(exit_code(&result), 2);
     let text = result.unwrap_err().to_string();
-    assert_eq!(
-        text,
-        "run /bin/false --version (exit status: 1): no message"
-    );
+    assert_eq!(text, "run /bin/false --version (exit status: 1): no message");
 }
 
 fn map(words: &[&str]) -> (Result<Outcome, MapError>, String) {

@@ -25,10 +25,7 @@ fn every_message_of_the_inventory_has_a_row_and_every_row_a_message() {
 #[test]
 fn undeclared_rows_are_not_in_the_inventory() {
     let undeclared = rows_of(Kind::CodexNotification, true);
-    assert_eq!(
-        undeclared,
-        BTreeSet::from(["rawResponse/completed", "rawResponseItem/completed"])
-    );
+    assert_eq!(undeclared, BTreeSet::from(["rawResponse/completed", "rawResponseItem/completed"]));
     assert!(undeclared.is_disjoint(&borrowed(&map::pinned().server_notifications)));
 }
 
@@ -43,15 +40,8 @@ fn every_value_set_of_the_inventory_has_a_table_and_every_table_a_set() {
     assert_eq!(tables, pinned.values.keys().map(String::as_str).collect());
     for (set, names) in &pinned.values {
         let table = map::values(set).unwrap();
-        assert_eq!(
-            table.names().collect::<BTreeSet<_>>(),
-            borrowed(names),
-            "{set}"
-        );
-        assert!(
-            !names.is_empty(),
-            "{set} is empty: its definition has another name"
-        );
+        assert_eq!(table.names().collect::<BTreeSet<_>>(), borrowed(names), "{set}");
+        assert!(!names.is_empty(), "{set} is empty: its definition has another name");
     }
 }
 
@@ -71,9 +61,7 @@ fn differences_say_what_they_mean() {
     let mut other = map::pinned().clone();
     other.server_notifications.remove("turn/completed");
     other.server_notifications.remove("hook/started");
-    other
-        .server_notifications
-        .insert("turn/finished".to_owned());
+    other.server_notifications.insert("turn/finished".to_owned());
     other.client_requests.remove("turn/start");
     other.server_requests.insert("item/new/ask".to_owned());
     other.item_kinds.insert("thought".to_owned());
@@ -106,8 +94,7 @@ fn differences_say_what_they_mean() {
 #[test]
 fn a_schema_is_read_in_every_spelling_of_a_name() {
     let dir = tempfile::tempdir().unwrap();
-    let message =
-        |name: &str| serde_json::json!({"oneOf": [{"properties": {"method": {"enum": [name]}}}]});
+    let message = |name: &str| serde_json::json!({"oneOf": [{"properties": {"method": {"enum": [name]}}}]});
     let bundle = serde_json::json!({"definitions": {
         "ClientRequest": message("initialize"),
         "ClientNotification": message("initialized"),
@@ -123,29 +110,13 @@ fn a_schema_is_read_in_every_spelling_of_a_name() {
             ]},
         },
     }});
-    std::fs::write(
-        dir.path().join("codex_app_server_protocol.schemas.json"),
-        bundle.to_string(),
-    )
-    .unwrap();
+    std::fs::write(dir.path().join("codex_app_server_protocol.schemas.json"), bundle.to_string()).unwrap();
     let inventory = Inventory::of_schema(dir.path(), "1.2.3".to_owned()).unwrap();
-    assert_eq!(
-        borrowed(&inventory.client_requests),
-        BTreeSet::from(["initialize"])
-    );
-    assert_eq!(
-        borrowed(&inventory.server_requests),
-        BTreeSet::from(["ask"])
-    );
+    assert_eq!(borrowed(&inventory.client_requests), BTreeSet::from(["initialize"]));
+    assert_eq!(borrowed(&inventory.server_requests), BTreeSet::from(["ask"]));
     assert_eq!(borrowed(&inventory.item_kinds), BTreeSet::from(["plan"]));
-    assert_eq!(
-        borrowed(&inventory.values["turn.status"]),
-        BTreeSet::from(["completed", "failed"])
-    );
-    assert_eq!(
-        borrowed(&inventory.values["error.info"]),
-        BTreeSet::from(["httpConnectionFailed", "other"])
-    );
+    assert_eq!(borrowed(&inventory.values["turn.status"]), BTreeSet::from(["completed", "failed"]));
+    assert_eq!(borrowed(&inventory.values["error.info"]), BTreeSet::from(["httpConnectionFailed", "other"]));
     assert!(inventory.values["user.input"].is_empty());
 }
 
@@ -153,21 +124,11 @@ fn a_schema_is_read_in_every_spelling_of_a_name() {
 fn a_directory_without_a_schema_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let missing = Inventory::of_schema(dir.path(), String::new());
-    assert!(matches!(
-        missing,
-        Err(MapError::File { action: "read", .. })
-    ));
+    assert!(matches!(missing, Err(MapError::File { action: "read", .. })));
 
-    std::fs::write(
-        dir.path().join("codex_app_server_protocol.schemas.json"),
-        "{}",
-    )
-    .unwrap();
+    std::fs::write(dir.path().join("codex_app_server_protocol.schemas.json"), "{}").unwrap();
     let empty = Inventory::of_schema(dir.path(), String::new()).unwrap_err();
-    assert_eq!(
-        empty.to_string(),
-        "find names under ClientRequest in the schema"
-    );
+    assert_eq!(empty.to_string(), "find names under ClientRequest in the schema");
 }
 
 #[test]
@@ -177,17 +138,11 @@ fn e2e_the_shipped_inventory_is_what_the_pinned_codex_says() {
     assert_eq!(installed.to_string(), map::pinned().to_string());
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the one line that says that a test was skipped"
-)]
+#[expect(clippy::print_stderr, reason = "the one line that says that a test was skipped")]
 fn test_codex() -> Option<PathBuf> {
     let codex = std::env::var_os("APPSERVER_ACP_TEST_CODEX").map(PathBuf::from);
     if codex.is_none() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "APPSERVER_ACP_TEST_CODEX is not set"
-        );
+        assert!(std::env::var_os("CI").is_none(), "APPSERVER_ACP_TEST_CODEX is not set");
         eprintln!("skipped: APPSERVER_ACP_TEST_CODEX is not set");
     }
     codex

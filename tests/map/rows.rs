@@ -20,10 +20,7 @@ fn no_rule_is_used_twice() {
     let rules = map::rows().iter().map(|row| row.rule);
     let value_rules = map::value_sets().iter().map(|values| values.rule);
     let mut seen = BTreeSet::new();
-    let doubled: Vec<_> = rules
-        .chain(value_rules)
-        .filter(|rule| !seen.insert(*rule))
-        .collect();
+    let doubled: Vec<_> = rules.chain(value_rules).filter(|rule| !seen.insert(*rule)).collect();
     assert!(doubled.is_empty(), "used twice: {doubled:?}");
 }
 
@@ -32,9 +29,7 @@ fn rules_are_lower_case_words_with_dots() {
     let is_good = |rule: &str| {
         rule.split('.').all(|word| {
             !word.is_empty()
-                && word
-                    .chars()
-                    .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_')
+                && word.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_')
         })
     };
     for rule in map::rows().iter().map(|row| row.rule.as_str()) {
@@ -56,10 +51,7 @@ fn ignored_and_refused_rows_say_why_and_mapped_rows_say_what() {
 
 #[test]
 fn only_requests_to_us_are_refused() {
-    for row in map::rows()
-        .iter()
-        .filter(|row| row.verdict == Verdict::Refused)
-    {
+    for row in map::rows().iter().filter(|row| row.verdict == Verdict::Refused) {
         let is_request = matches!(row.kind, Kind::CodexServerRequest | Kind::AcpClientRequest);
         assert!(is_request, "{:?} {} cannot be refused", row.kind, row.name);
     }
@@ -67,16 +59,8 @@ fn only_requests_to_us_are_refused() {
 
 #[test]
 fn no_request_of_codex_is_ignored() {
-    for row in map::rows()
-        .iter()
-        .filter(|row| row.kind == Kind::CodexServerRequest)
-    {
-        assert_ne!(
-            row.verdict,
-            Verdict::Ignored,
-            "{} would wait forever",
-            row.name
-        );
+    for row in map::rows().iter().filter(|row| row.kind == Kind::CodexServerRequest) {
+        assert_ne!(row.verdict, Verdict::Ignored, "{} would wait forever", row.name);
     }
 }
 
@@ -88,14 +72,12 @@ fn every_row_is_found_by_its_lookup() {
             Kind::CodexNotification => map::codex_notification(row.name),
             Kind::CodexServerRequest => map::codex_server_request(row.name),
             Kind::CodexItem => map::codex_item(row.name, row.event.unwrap_or(ItemEvent::Started)),
-            Kind::AcpClientRequest | Kind::AcpClientNotification => {
-                map::acp_method(row.side, row.name)
-            }
+            Kind::AcpClientRequest | Kind::AcpClientNotification => map::acp_method(row.side, row.name),
             Kind::AcpAgentRequest | Kind::AcpAgentNotification => map::acp_sent(row.side, row.name),
             Kind::AcpUpdate => map::acp_update(row.side, row.name),
-            Kind::CodexClientNotification
-            | Kind::AcpAgentCapability
-            | Kind::AcpClientCapability => map::rule(row.rule),
+            Kind::CodexClientNotification | Kind::AcpAgentCapability | Kind::AcpClientCapability => {
+                map::rule(row.rule)
+            }
         };
         assert_eq!(found, Some(row));
     }
@@ -114,11 +96,7 @@ fn unknown_names_have_no_row() {
 fn every_item_kind_has_a_row_for_every_event() {
     for kind in &map::pinned().item_kinds {
         for event in ItemEvent::ALL {
-            assert!(
-                map::codex_item(kind, event).is_some(),
-                "{kind} {}",
-                event.as_str()
-            );
+            assert!(map::codex_item(kind, event).is_some(), "{kind} {}", event.as_str());
         }
     }
 }
@@ -128,21 +106,9 @@ fn a_name_in_two_files_of_values_has_one_table() {
     let mut sets = BTreeSet::new();
     for values in map::value_sets() {
         assert!(sets.insert(values.set), "two tables {}", values.set);
-        let doubled: Vec<_> = values
-            .map
-            .keys()
-            .filter(|name| values.ignored.contains_key(*name))
-            .collect();
-        assert!(
-            doubled.is_empty(),
-            "{}: both mapped and ignored: {doubled:?}",
-            values.set
-        );
-        assert!(
-            values.ignored.values().all(|why| !why.is_empty()),
-            "{} without why",
-            values.set
-        );
+        let doubled: Vec<_> = values.map.keys().filter(|name| values.ignored.contains_key(*name)).collect();
+        assert!(doubled.is_empty(), "{}: both mapped and ignored: {doubled:?}", values.set);
+        assert!(values.ignored.values().all(|why| !why.is_empty()), "{} without why", values.set);
     }
 }
 
@@ -152,11 +118,7 @@ fn values_go_into_names_that_are_mapped_there() {
         let Some(into) = values.into else { continue };
         let target = map::values(into).unwrap_or_else(|| panic!("no table {into}"));
         for (name, value) in &values.map {
-            assert!(
-                target.map.contains_key(value),
-                "{}: {name} to {value}",
-                values.set
-            );
+            assert!(target.map.contains_key(value), "{}: {name} to {value}", values.set);
         }
     }
 }
@@ -164,10 +126,7 @@ fn values_go_into_names_that_are_mapped_there() {
 #[test]
 fn a_translation_has_the_names_of_the_set_it_translates() {
     let mut n_translations = 0;
-    for values in map::value_sets()
-        .iter()
-        .filter(|values| values.keys != values.set)
-    {
+    for values in map::value_sets().iter().filter(|values| values.keys != values.set) {
         let source = map::values(values.keys).unwrap_or_else(|| panic!("no table {}", values.keys));
         let names = |it: &map::values::Values| it.names().collect::<BTreeSet<_>>();
         assert_eq!(names(values), names(source), "{}", values.set);
@@ -197,9 +156,6 @@ fn unhit_lists_mapped_messages_that_nobody_saw() {
     all_but_one.remove("turn.completed");
     all_but_one.remove("hook.started");
     all_but_one.remove("v1.cap.load_session");
-    let names: Vec<_> = map::unhit(&all_but_one)
-        .iter()
-        .map(|row| row.name)
-        .collect();
+    let names: Vec<_> = map::unhit(&all_but_one).iter().map(|row| row.name).collect();
     assert_eq!(names, ["turn/completed"]);
 }

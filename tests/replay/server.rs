@@ -98,8 +98,16 @@ impl Server {
                     let thread = &self.threads[idx];
                     self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_turn(line));
                 }
+                let killed = method.ends_with("/terminate") || method.ends_with("/clean");
                 self.answer(now, id, answer);
                 self.later(now + LATENCY, idx, lines);
+                // The model learns of a killed command and goes on, also where the recording did not.
+                let thread = &self.threads[idx];
+                let ends = |(of, line): &(Option<usize>, Value)| *of == Some(idx) && thread.is_turn_end(line);
+                if killed && !self.queue.values().any(ends) {
+                    let lines = thread.end_turn();
+                    self.later(now + LATENCY, idx, lines);
+                }
             }
             None => {
                 let Some(number) = id.as_i64() else { return };

@@ -68,9 +68,21 @@ impl Thread {
         &self.id
     }
 
-    /// Items of the commands that run now, the user's own aside.
+    /// Items of the commands that run now.
     pub(crate) fn live(&self) -> BTreeSet<String> {
         self.live.keys().cloned().collect()
+    }
+
+    /// Lines that end the running turn, for one whose recorded end is not going to come.
+    pub(crate) fn end_turn(&self) -> Vec<Later> {
+        let Some(turn) = &self.turn else { return Vec::new() };
+        let turn = json!({"id": turn, "items": [], "status": "completed", "error": null});
+        vec![(30, self.status("idle")), (31, self.line("turn/completed", json!({"turn": turn})))]
+    }
+
+    /// Whether this line ends the running turn.
+    pub(crate) fn is_turn_end(&self, line: &Value) -> bool {
+        line["method"] == "turn/completed" && line["params"]["turn"]["id"].as_str() == self.turn.as_deref()
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -100,14 +112,15 @@ impl Thread {
             "turn/steer" => self.steer(params),
             "turn/interrupt" => self.interrupt(params),
             "thread/backgroundTerminals/list" => {
-                let data: Vec<Value> = self.live.iter().map(|(id, running)| running.listed(id)).collect();
+                let data: Vec<Value> = self.live.iter().filter_map(|(id, running)| running.listed(id)).collect();
                 (json!({"result": {"data": data, "nextCursor": null}}), Vec::new())
             }
             "thread/backgroundTerminals/terminate" => self.terminate(params),
             "thread/backgroundTerminals/clean" => {
                 let lines = self.take(|gate| *gate == Gate::Clean).map(|segment| segment.lines);
                 let mut lines = lines.unwrap_or_default();
-                let ids: Vec<String> = self.live.keys().cloned().collect();
+                let ids = self.live.iter().filter(|(_, running)| !running.is_users()).map(|(id, _)| id.clone());
+                let ids: Vec<String> = ids.collect();
                 lines.extend(ids.iter().filter(|id| !ends(&lines, id)).filter_map(|id| self.kill(id)).collect::<Vec<_>>());
                 (json!({"result": {}}), lines)
             }
@@ -185,9 +198,8 @@ impl Thread {
             "item/started" if command => {
                 let item = params["item"].clone();
                 match (item["processId"].as_str(), item["source"] == "userShell") {
-                    (Some(_), false) => self.run(&id, item),
+                    (Some(_), _) | (_, true) => self.run(&id, item),
                     (None, false) => drop(self.waiting.insert(id, item)),
-                    (_, true) => {}
                 }
             }
             "item/completed" if command => {
@@ -286,10 +298,12 @@ impl Thread {
         }
         self.waiting.clear();
         self.inputs.clear();
-        let mut lines = vec![
+        let users: Vec<String> = self.live.iter().filter(|(_, it)| it.is_users()).map(|(id, _)| id.clone()).collect();
+        let mut lines: Vec<Later> = users.iter().filter_map(|id| self.kill(id)).map(|(_, line)| (1, line)).collect();
+        lines.extend([
             (2, self.status("idle")),
             (3, self.line("turn/completed", json!({"turn": {"id": turn, "items": [], "status": "interrupted", "error": null}}))),
-        ];
+        ]);
         lines.extend(std::mem::take(&mut self.asks).iter().map(|(ask, _)| (4, self.resolved(ask))));
         (json!({"result": {}}), lines)
     }
@@ -361,11 +375,19 @@ impl Thread {
 }
 
 impl Running {
-    fn listed(&self, id: &str) -> Value {
+    /// Its line in the list; the user's own commands have none.
+    fn listed(&self, id: &str) -> Option<Value> {
+        if self.is_users() {
+            return None;
+        }
         let command = self.item["command"].as_str().unwrap_or_default();
         let script = command.strip_prefix("/bin/bash -lc ").unwrap_or(command);
         let command = script.trim_matches(['\'', '"']);
-        json!({"itemId": id, "processId": self.process, "command": command, "cwd": self.item["cwd"], "osPid": null, "cpuPercent": null, "rssKb": null})
+        Some(json!({"itemId": id, "processId": self.process, "command": command, "cwd": self.item["cwd"], "osPid": null, "cpuPercent": null, "rssKb": null}))
+    }
+
+    fn is_users(&self) -> bool {
+        self.item["source"] == "userShell"
     }
 }
 

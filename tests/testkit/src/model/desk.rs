@@ -79,11 +79,7 @@ fn filled(step: Step, outputs: &str) -> Result<Step, String> {
             | Action::Cut) => action,
         })
     };
-    step.0
-        .into_iter()
-        .map(fill_action)
-        .collect::<Result<_, _>>()
-        .map(Step)
+    step.0.into_iter().map(fill_action).collect::<Result<_, _>>().map(Step)
 }
 
 #[cfg(test)]
@@ -105,10 +101,7 @@ mod tests {
         let mut desk = Desk::default();
         let say = |text: &str| Step::from(Action::say(text));
         desk.queue.push_back(say("queued"));
-        let prompt = Script::new()
-            .step(Action::say("1"))
-            .step(Action::say("2"))
-            .prompt("x");
+        let prompt = Script::new().step(Action::say("1")).step(Action::say("2")).prompt("x");
         let mut ask = |thread| desk.answer(request(thread, &prompt));
         assert_eq!(ask("a"), say("1"));
         assert_eq!(ask("b"), say("1"));
@@ -122,15 +115,11 @@ mod tests {
     fn a_script_in_error_is_said_and_kept() {
         let mut desk = Desk::default();
         let args = json!({"session_id": super::super::found("nothing")});
-        desk.queue
-            .push_back(Action::call("write_stdin", args).into());
+        desk.queue.push_back(Action::call("write_stdin", args).into());
         let Action::Say(said) = desk.answer(request("a", "x")).0.remove(0) else {
             panic!("an error is said");
         };
         assert_eq!(desk.errors, ["no tool output so far has nothing"]);
-        assert_eq!(
-            said,
-            super::super::say(format!("SCRIPT ERROR: {}", desk.errors[0]))
-        );
+        assert_eq!(said, super::super::say(format!("SCRIPT ERROR: {}", desk.errors[0])));
     }
 }
