@@ -2,6 +2,8 @@
 
 #[path = "replay/client.rs"]
 mod client;
+#[path = "replay/property.rs"]
+mod property;
 #[path = "replay/recording.rs"]
 mod recording;
 #[path = "replay/server.rs"]

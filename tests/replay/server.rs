@@ -126,6 +126,13 @@ impl Server {
         self.threads.iter_mut().for_each(Thread::died);
     }
 
+    /// This line and all after it are late by so many milliseconds.
+    pub(crate) fn stall(&mut self, now: u64, millis: u64, line: Value) {
+        let queue = std::mem::take(&mut self.queue);
+        self.queue = queue.into_iter().map(|((at, n), line)| ((at + millis, n), line)).collect();
+        self.queue.insert((now + millis, 0), (None, line));
+    }
+
     /// Items of the commands of `thread` that run.
     pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
         self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()

@@ -93,6 +93,11 @@ impl World {
         self.step(Arrival::ClientQueue(pressure));
     }
 
+    /// A signal reaches us.
+    pub(crate) fn signal(&mut self, number: i32) {
+        self.step(Arrival::Signal(number));
+    }
+
     /// The app-server dies of something.
     pub(crate) fn kill_server(&mut self) {
         self.server.die();
@@ -103,8 +108,12 @@ impl World {
 
     /// A line of Codex arrives, as it is.
     pub(crate) fn deliver(&mut self, line: &Value) {
+        self.deliver_text(&line.to_string());
+    }
+
+    /// Bytes of Codex arrive that may be no message.
+    pub(crate) fn deliver_text(&mut self, text: &str) {
         if let Some(generation) = self.generation {
-            let text = line.to_string();
             self.step(Arrival::CodexLine { generation, line: text.as_bytes() });
         }
     }
