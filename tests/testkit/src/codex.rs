@@ -19,9 +19,7 @@ pub const BINARY_VARIABLE: &str = "APPSERVER_ACP_TEST_CODEX";
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let package: Value = serde_json::from_str(PACKAGE).expect("package.json of this crate is JSON");
     let version = package["dependencies"]["@openai/codex"].as_str();
-    version
-        .expect("package.json of this crate pins codex")
-        .to_owned()
+    version.expect("package.json of this crate pins codex").to_owned()
 });
 
 /// The Codex version that the tests are written against; `package.json` is the one place that says it.
@@ -89,16 +87,9 @@ pub fn node_modules() -> anyhow::Result<PathBuf> {
     Ok(dir.join("node_modules"))
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the user sees why the first test takes long"
-)]
+#[expect(clippy::print_stderr, reason = "the user sees why the first test takes long")]
 fn npm_ci(dir: &Path) -> anyhow::Result<()> {
-    eprintln!(
-        "testkit: fetching codex {} into {} (once)",
-        pinned_version(),
-        dir.display()
-    );
+    eprintln!("testkit: fetching codex {} into {} (once)", pinned_version(), dir.display());
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     let output = Command::new(npm)
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
@@ -106,15 +97,12 @@ fn npm_ci(dir: &Path) -> anyhow::Result<()> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| {
-            format!("run npm: install Node.js 20 or later with npm, or set {BINARY_VARIABLE} to a codex binary")
+            format!(
+                "run npm: install Node.js 20 or later with npm, or set {BINARY_VARIABLE} to a codex binary"
+            )
         })?;
     let log = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "npm ci in {} ended with {}:\n{log}",
-        dir.display(),
-        output.status
-    );
+    ensure!(output.status.success(), "npm ci in {} ended with {}:\n{log}", dir.display(), output.status);
     Ok(())
 }
 
@@ -149,9 +137,7 @@ fn subdirectories(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// The target directory that this program was built into; cargo marks it by a tag file.
 pub(crate) fn target_dir() -> anyhow::Result<PathBuf> {
     let program = env::current_exe().context("find the running program")?;
-    let tagged = program
-        .ancestors()
-        .find(|dir| dir.join("CACHEDIR.TAG").is_file());
+    let tagged = program.ancestors().find(|dir| dir.join("CACHEDIR.TAG").is_file());
     match tagged {
         Some(dir) => Ok(dir.to_owned()),
         None => Ok(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")),

@@ -10,17 +10,8 @@ use anyhow::Context;
 use tempfile::TempDir;
 
 /// Variables that a child inherits from the tests; everything else of the environment stays away from it.
-const INHERITED: [&str; 9] = [
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "SystemRoot",
-    "ComSpec",
-    "PATHEXT",
-];
+const INHERITED: [&str; 9] =
+    ["PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "SystemRoot", "ComSpec", "PATHEXT"];
 
 /// A temporary directory with `codex/` (`CODEX_HOME`), `user/` (an empty `HOME`), `temp/` and `workspace/`.
 #[derive(Debug)]
@@ -118,12 +109,7 @@ impl Config {
             workspace: path.join("workspace"),
             _root: root,
         };
-        for dir in [
-            &home.codex_home,
-            &home.user_home,
-            &home.temp,
-            &home.workspace,
-        ] {
+        for dir in [&home.codex_home, &home.user_home, &home.temp, &home.workspace] {
             fs::create_dir(dir).with_context(|| format!("create {}", dir.display()))?;
         }
         fs::write(home.codex_home.join("config.toml"), self.toml()).context("write config.toml")?;
@@ -139,13 +125,7 @@ impl Config {
         ] {
             writeln!(toml, "{name} = \"{value}\"").expect("writing to a string never fails");
         }
-        let Self {
-            base_url,
-            top,
-            tables,
-            features,
-            ..
-        } = self;
+        let Self { base_url, top, tables, features, .. } = self;
         // Retries would hide a scripted failure, and websockets are not what the model server speaks.
         toml + &format!(
             r#"model_provider = "scripted"
@@ -196,9 +176,7 @@ impl Home {
     /// The whole environment of a child: use it after `env_clear`, for Codex as well as for an adapter.
     #[must_use]
     pub fn env(&self) -> Vec<(OsString, OsString)> {
-        let inherited = INHERITED
-            .iter()
-            .filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
+        let inherited = INHERITED.iter().filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
         let user_home = self.user_home.as_os_str();
         // Codex makes no helper programs (its sandbox, apply_patch) for a home inside the temporary directory.
         let temp = self.temp.as_os_str();

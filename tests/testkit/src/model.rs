@@ -40,19 +40,13 @@ impl Model {
     /// # Errors
     /// When no port can be bound.
     pub async fn start() -> anyhow::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .context("bind the model server")?;
+        let listener =
+            tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.context("bind the model server")?;
         let address = listener.local_addr()?;
         let desk = Arc::new(watch::Sender::new(Desk::default()));
         let (stop, stopped) = oneshot::channel();
         let server = tokio::spawn(server::serve(listener, Arc::clone(&desk), stopped));
-        Ok(Self {
-            address,
-            desk,
-            stop,
-            server,
-        })
+        Ok(Self { address, desk, stop, server })
     }
 
     /// The `base_url` of a Codex model provider: `http://127.0.0.1:<port>/v1`.
@@ -63,8 +57,7 @@ impl Model {
 
     /// Queues the answer of one request whose prompt has no script (or none left).
     pub fn push(&self, step: impl Into<Step>) {
-        self.desk
-            .send_modify(|desk| desk.queue.push_back(step.into()));
+        self.desk.send_modify(|desk| desk.queue.push_back(step.into()));
     }
 
     /// Releases every response that waits, or will wait, at [`Action::gate`] of that name.
@@ -79,10 +72,7 @@ impl Model {
     /// # Errors
     /// After [`crate::PATIENCE`].
     pub async fn wait_gate(&self, gate: &str) -> anyhow::Result<()> {
-        self.wait(&format!("a response at gate {gate}"), |desk| {
-            desk.reached_gates.contains(gate)
-        })
-        .await
+        self.wait(&format!("a response at gate {gate}"), |desk| desk.reached_gates.contains(gate)).await
     }
 
     /// How many requests for a response came in so far.
@@ -102,8 +92,7 @@ impl Model {
     /// # Errors
     /// After [`crate::PATIENCE`].
     pub async fn wait_requests(&self, n: usize) -> anyhow::Result<Vec<Request>> {
-        self.wait(&format!("request {n}"), |desk| desk.request_count >= n)
-            .await?;
+        self.wait(&format!("request {n}"), |desk| desk.request_count >= n).await?;
         Ok(self.requests())
     }
 
@@ -112,10 +101,7 @@ impl Model {
     /// # Errors
     /// After [`crate::PATIENCE`].
     pub async fn wait_abandoned(&self, n: usize) -> anyhow::Result<()> {
-        self.wait(&format!("abandoned response {n}"), |desk| {
-            desk.abandoned >= n
-        })
-        .await
+        self.wait(&format!("abandoned response {n}"), |desk| desk.abandoned >= n).await
     }
 
     /// What was wrong with the scripts: text that is no script, placeholders that found nothing.

@@ -31,9 +31,7 @@ pub struct Census {
 
 impl Census {
     pub fn new(key: &str, value: impl fmt::Display) -> Self {
-        Self {
-            marker: format!("{key}={value}"),
-        }
+        Self { marker: format!("{key}={value}") }
     }
 
     /// The processes that carry the marker now, ordered by pid.
@@ -113,16 +111,8 @@ impl NoneLeft {
     #[track_caller]
     pub fn new(key: &str, value: impl fmt::Display) -> Self {
         let census = Census::new(key, value);
-        assert_eq!(
-            census.take(),
-            [],
-            "processes with {} before the test",
-            census.marker
-        );
-        Self {
-            census,
-            checked: false,
-        }
+        assert_eq!(census.take(), [], "processes with {} before the test", census.marker);
+        Self { census, checked: false }
     }
 
     /// Asserts that nothing carries the marker at this moment.
@@ -132,12 +122,7 @@ impl NoneLeft {
     #[track_caller]
     pub fn check(mut self) {
         self.checked = true;
-        assert_eq!(
-            self.census.take(),
-            [],
-            "processes with {} left behind",
-            self.census.marker
-        );
+        assert_eq!(self.census.take(), [], "processes with {} left behind", self.census.marker);
     }
 
     /// Asserts that nothing carries the marker any more within `timeout`.
@@ -147,20 +132,14 @@ impl NoneLeft {
     pub async fn check_within(mut self, timeout: Duration) {
         self.checked = true;
         if let Err(left) = self.census.wait_gone(timeout).await {
-            panic!(
-                "processes with {} left behind: {left:#?}",
-                self.census.marker
-            );
+            panic!("processes with {} left behind: {left:#?}", self.census.marker);
         }
     }
 }
 
 impl Drop for NoneLeft {
     fn drop(&mut self) {
-        assert!(
-            self.checked || thread::panicking(),
-            "NoneLeft was dropped without a check"
-        );
+        assert!(self.checked || thread::panicking(), "NoneLeft was dropped without a check");
     }
 }
 
@@ -188,10 +167,7 @@ pub use rustix::process::Signal;
 #[cfg(target_os = "linux")]
 pub fn signal(pid: u32, signal: Signal) -> std::io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-    Ok(pidfd_send_signal(
-        pidfd_open(process_id(pid)?, PidfdFlags::empty())?,
-        signal,
-    )?)
+    Ok(pidfd_send_signal(pidfd_open(process_id(pid)?, PidfdFlags::empty())?, signal)?)
 }
 
 /// Sends a signal to one process.

@@ -12,10 +12,7 @@ use super::script::{OPEN, Script};
 /// # Errors
 /// A sentence about the text behind the opening mark, when that is no script.
 pub(super) fn script(input: &[Value]) -> Result<Option<(Script, String)>, String> {
-    let texts = input
-        .iter()
-        .filter(|item| speaks_to_the_model(item))
-        .flat_map(texts);
+    let texts = input.iter().filter(|item| speaks_to_the_model(item)).flat_map(texts);
     for text in texts.collect::<Vec<_>>().into_iter().rev() {
         if let Some(script) = last_script(text)? {
             return Ok(Some((script, text.to_owned())));
@@ -26,34 +23,20 @@ pub(super) fn script(input: &[Value]) -> Result<Option<(Script, String)>, String
 
 /// The text of all tool outputs, oldest first, one per line.
 pub(super) fn outputs(input: &[Value]) -> Vec<&str> {
-    input
-        .iter()
-        .filter(|item| is_output(item))
-        .flat_map(texts)
-        .collect()
+    input.iter().filter(|item| is_output(item)).flat_map(texts).collect()
 }
 
 /// The text of all messages of users and other agents, oldest first.
 pub(super) fn messages(input: &[Value]) -> Vec<&str> {
-    input
-        .iter()
-        .filter(|item| speaks_to_the_model(item))
-        .flat_map(texts)
-        .collect()
+    input.iter().filter(|item| speaks_to_the_model(item)).flat_map(texts).collect()
 }
 
 fn is_output(item: &Value) -> bool {
-    matches!(
-        kind(item),
-        "function_call_output" | "custom_tool_call_output"
-    )
+    matches!(kind(item), "function_call_output" | "custom_tool_call_output")
 }
 
 fn speaks_to_the_model(item: &Value) -> bool {
-    let is_call = matches!(
-        kind(item),
-        "function_call" | "custom_tool_call" | "reasoning"
-    );
+    let is_call = matches!(kind(item), "function_call" | "custom_tool_call" | "reasoning");
     let role = item["role"].as_str().unwrap_or_default();
     !is_call && !is_output(item) && !matches!(role, "assistant" | "developer" | "system")
 }
@@ -68,11 +51,9 @@ fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(fields) => TEXT_FIELDS
-            .iter()
-            .filter_map(|name| fields.get(*name))
-            .flat_map(texts)
-            .collect(),
+        Value::Object(fields) => {
+            TEXT_FIELDS.iter().filter_map(|name| fields.get(*name)).flat_map(texts).collect()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
@@ -109,11 +90,7 @@ mod tests {
     fn the_last_message_with_a_script_wins() {
         let first = Script::new().step(Action::say("one"));
         let second = Script::new().step(Action::say("two"));
-        let input = [
-            user(&first.prompt("a")),
-            user(&second.prompt("b")),
-            user("plain"),
-        ];
+        let input = [user(&first.prompt("a")), user(&second.prompt("b")), user("plain")];
         let (found, carrier) = script(&input).unwrap().unwrap();
         assert_eq!(found, second);
         assert!(carrier.starts_with("b ["), "{carrier}");

@@ -79,11 +79,7 @@ fn filled(step: Step, outputs: &str) -> Result<Step, String> {
             | Action::Cut) => action,
         })
     };
-    step.0
-        .into_iter()
-        .map(fill_action)
-        .collect::<Result<_, _>>()
-        .map(Step)
+    step.0.into_iter().map(fill_action).collect::<Result<_, _>>().map(Step)
 }
 
 #[cfg(test)]
@@ -105,10 +101,7 @@ mod tests {
         let mut desk = Desk::default();
         let say = |text: &str| Step::from(Action::say(text));
         desk.queue.push_back(say("queued"));
-        let prompt = Script::new()
-            .step(Action::say("1"))
-            .step(Action::say("2"))
-            .prompt("x");
+        let prompt = Script::new().step(Action::say("1")).step(Action::say("2")).prompt("x");
         let mut ask = |thread| desk.answer(request(thread, &prompt));
         assert_eq!(ask("a"), say("1"));
         assert_eq!(ask("b"), say("1"));

@@ -15,11 +15,7 @@ pub struct Exec {
 ///
 /// The id of the Codex item is the `call_id`.
 pub fn exec(cmd: impl Into<String>) -> Exec {
-    Exec {
-        args: Map::new(),
-        call_id: None,
-    }
-    .arg("cmd", cmd.into())
+    Exec { args: Map::new(), call_id: None }.arg("cmd", cmd.into())
 }
 
 impl Exec {
@@ -62,9 +58,7 @@ impl Exec {
     #[must_use]
     pub fn in_code(self) -> Custom {
         let args = Value::Object(self.args);
-        let cell = exec_code(&format!(
-            "const r = await tools.exec_command({args}); text(r);"
-        ));
+        let cell = exec_code(&format!("const r = await tools.exec_command({args}); text(r);"));
         match self.call_id {
             Some(id) => cell.id(id),
             None => cell,

@@ -29,9 +29,8 @@ pub fn found_text(regex: &str) -> String {
     format!("{{{{text:{regex}}}}}")
 }
 
-static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?s)\{\{(find|text)(?:#([0-9]+))?:(.*?)\}\}").expect("a constant pattern")
-});
+static PLACEHOLDER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?s)\{\{(find|text)(?:#([0-9]+))?:(.*?)\}\}").expect("a constant pattern"));
 
 /// Fills the placeholders of every string within `value`, except in a script meant for another model.
 ///
@@ -41,18 +40,14 @@ pub(super) fn fill(value: &Value, outputs: &str) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => {
             let filled = fill_text(text, outputs)?;
-            let is_number = PLACEHOLDER
-                .captures(text)
-                .is_some_and(|it| it[0].len() == text.len() && &it[1] == "find");
+            let is_number =
+                PLACEHOLDER.captures(text).is_some_and(|it| it[0].len() == text.len() && &it[1] == "find");
             match filled.parse::<i64>() {
                 Ok(number) if is_number => number.into(),
                 Ok(_) | Err(_) => filled.into(),
             }
         }
-        Value::Array(items) => items
-            .iter()
-            .map(|it| fill(it, outputs))
-            .collect::<Result<_, _>>()?,
+        Value::Array(items) => items.iter().map(|it| fill(it, outputs)).collect::<Result<_, _>>()?,
         Value::Object(fields) => fields
             .iter()
             .map(|(name, it)| Ok((name.clone(), fill(it, outputs)?)))
@@ -97,16 +92,12 @@ mod tests {
 
     use super::*;
 
-    const OUTPUTS: &str =
-        "Process running with session ID 41\nProcess running with session ID 42\n";
+    const OUTPUTS: &str = "Process running with session ID 41\nProcess running with session ID 42\n";
 
     #[test]
     fn whole_string_becomes_a_number() {
         let args = json!({"session_id": found(r"session ID (\d+)"), "chars": "q\n"});
-        assert_eq!(
-            fill(&args, OUTPUTS),
-            Ok(json!({"session_id": 42, "chars": "q\n"}))
-        );
+        assert_eq!(fill(&args, OUTPUTS), Ok(json!({"session_id": 42, "chars": "q\n"})));
     }
 
     #[test]

@@ -134,12 +134,7 @@ pub struct Say {
 
 /// An assistant message, to be refined by the methods of [`Say`].
 pub fn say(text: impl Into<String>) -> Say {
-    Say {
-        text: text.into(),
-        chunks: 1,
-        delay_ms: 0,
-        phase: None,
-    }
+    Say { text: text.into(), chunks: 1, delay_ms: 0, phase: None }
 }
 
 impl Say {
@@ -174,12 +169,7 @@ pub struct Call {
 ///
 /// The strings in `args` may hold placeholders, see [`super::found`].
 pub fn call(name: impl Into<String>, args: Value) -> Call {
-    Call {
-        name: name.into(),
-        args,
-        namespace: None,
-        call_id: None,
-    }
+    Call { name: name.into(), args, namespace: None, call_id: None }
 }
 
 impl Call {
@@ -211,11 +201,7 @@ pub struct Custom {
 ///
 /// The input may hold placeholders, see [`super::found`].
 pub fn custom(name: impl Into<String>, input: impl Into<String>) -> Custom {
-    Custom {
-        name: name.into(),
-        input: input.into(),
-        call_id: None,
-    }
+    Custom { name: name.into(), input: input.into(), call_id: None }
 }
 
 impl Custom {
@@ -292,10 +278,7 @@ fn one() -> usize {
     1
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }

@@ -51,24 +51,14 @@ async fn connection(socket: TcpStream, desk: Desks) {
         async move { Ok::<_, Infallible>(answer(request, &desk).await) }
     });
     // An error is Codex hanging up, or a script that cuts the connection: both are counted by the stream.
-    let _ = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(socket), service)
-        .await;
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
 }
 
 async fn answer(request: hyper::Request<Incoming>, desk: &Desks) -> Answer {
     if request.method() == Method::GET {
-        return json_answer(
-            StatusCode::OK,
-            &json!({"object": "list", "data": [], "models": []}),
-        );
+        return json_answer(StatusCode::OK, &json!({"object": "list", "data": [], "models": []}));
     }
-    if !request
-        .uri()
-        .path()
-        .trim_end_matches('/')
-        .ends_with("/responses")
-    {
+    if !request.uri().path().trim_end_matches('/').ends_with("/responses") {
         return json_answer(StatusCode::NOT_FOUND, &json!({}));
     }
     match read(request).await {
@@ -82,15 +72,9 @@ async fn answer(request: hyper::Request<Incoming>, desk: &Desks) -> Answer {
 
 async fn read(request: hyper::Request<Incoming>) -> Result<Request, String> {
     let (head, body) = request.into_parts();
-    let bytes = body
-        .collect()
-        .await
-        .map_err(|error| format!("read a request: {error}"))?
-        .to_bytes();
-    let body: Value =
-        serde_json::from_slice(&bytes).map_err(|error| format!("parse a request: {error}"))?;
-    let thread =
-        thread(&head.headers).or_else(|| Some(body["prompt_cache_key"].as_str()?.to_owned()));
+    let bytes = body.collect().await.map_err(|error| format!("read a request: {error}"))?.to_bytes();
+    let body: Value = serde_json::from_slice(&bytes).map_err(|error| format!("parse a request: {error}"))?;
+    let thread = thread(&head.headers).or_else(|| Some(body["prompt_cache_key"].as_str()?.to_owned()));
     Ok(Request { thread, body })
 }
 
@@ -101,12 +85,8 @@ async fn respond(request: Request, desk: &Desks) -> Answer {
         for action in step.0.iter().take_while(|it| as_failure(it).is_none()) {
             stream::pass(desk, action).await;
         }
-        let status =
-            StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = failure
-            .body
-            .clone()
-            .unwrap_or_else(|| error_body("scripted error"));
+        let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = failure.body.clone().unwrap_or_else(|| error_body("scripted error"));
         return json_answer(status, &body);
     }
     let events = StreamBody::new(stream::events(Arc::clone(desk), step));

@@ -65,10 +65,7 @@ pub(super) async fn pass(desk: &watch::Sender<Desk>, action: &Action) {
                 desk.reached_gates.insert(name.clone());
             });
             // The sender is at hand here, so the wait cannot fail.
-            let _ = desk
-                .subscribe()
-                .wait_for(|desk| desk.open_gates.contains(name))
-                .await;
+            let _ = desk.subscribe().wait_for(|desk| desk.open_gates.contains(name)).await;
         }
         Action::Say(_)
         | Action::Reason(_)
@@ -118,7 +115,8 @@ impl Message {
         let chunks: Vec<String> = chars.chunks(size).map(|it| it.iter().collect()).collect();
         chunks.into_iter().map(|delta| {
             let id = &self.item["id"];
-            let fields = json!({"output_index": self.index, "content_index": 0, "item_id": id, "delta": delta});
+            let fields =
+                json!({"output_index": self.index, "content_index": 0, "item_id": id, "delta": delta});
             event("response.output_text.delta", fields)
         })
     }
@@ -126,23 +124,17 @@ impl Message {
     fn done(&self) -> Frame<Bytes> {
         let mut item = self.item.clone();
         item["status"] = json!("completed");
-        item["content"] =
-            json!([{"type": "output_text", "text": self.say.text, "annotations": []}]);
+        item["content"] = json!([{"type": "output_text", "text": self.say.text, "annotations": []}]);
         done(&item, self.index)
     }
 }
 
 fn reasoning(text: &str, index: usize) -> [Frame<Bytes>; 3] {
     let mut item = json!({"type": "reasoning", "id": fresh("rs"), "summary": []});
-    let delta =
-        json!({"item_id": item["id"], "output_index": index, "summary_index": 0, "delta": text});
+    let delta = json!({"item_id": item["id"], "output_index": index, "summary_index": 0, "delta": text});
     let opened = added(&item, index);
     item["summary"] = json!([{"type": "summary_text", "text": text}]);
-    [
-        opened,
-        event("response.reasoning_summary_text.delta", delta),
-        done(&item, index),
-    ]
+    [opened, event("response.reasoning_summary_text.delta", delta), done(&item, index)]
 }
 
 fn function_call(call: Call, index: usize) -> Frame<Bytes> {
@@ -177,17 +169,11 @@ fn completed(response_id: &str, end_turn: Option<bool>) -> Frame<Bytes> {
 }
 
 fn added(item: &Value, index: usize) -> Frame<Bytes> {
-    event(
-        "response.output_item.added",
-        json!({"output_index": index, "item": item}),
-    )
+    event("response.output_item.added", json!({"output_index": index, "item": item}))
 }
 
 fn done(item: &Value, index: usize) -> Frame<Bytes> {
-    event(
-        "response.output_item.done",
-        json!({"output_index": index, "item": item}),
-    )
+    event("response.output_item.done", json!({"output_index": index, "item": item}))
 }
 
 fn event(kind: &str, mut fields: Value) -> Frame<Bytes> {
