@@ -178,7 +178,7 @@ impl Home {
     pub fn env(&self) -> Vec<(OsString, OsString)> {
         let inherited = INHERITED.iter().filter_map(|name| Some((OsString::from(name), env::var_os(name)?)));
         let user_home = self.user_home.as_os_str();
-        // Codex makes no helper programs (its sandbox, apply_patch) for a home inside the temporary directory.
+        // Codex sets up no programs of its own (sandbox, apply_patch) for a home inside the temporary directory.
         let temp = self.temp.as_os_str();
         let own = [
             ("TMPDIR", temp),

@@ -81,7 +81,7 @@ impl Model {
         self.desk.borrow().request_count
     }
 
-    /// The latest requests, oldest first; at most [`desk::KEPT_REQUESTS`] are kept.
+    /// The latest requests, oldest first; only the last 128 are kept.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.desk.borrow().requests.iter().cloned().collect()

@@ -1,1 +1,5 @@
-fn main() {}
+//! The fake app-server, see `testkit::fake`.
+
+fn main() -> anyhow::Result<()> {
+    testkit::fake::play()
+}
