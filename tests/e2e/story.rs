@@ -1,0 +1,45 @@
+//! The main job from end to end: a dev server outlives its turn, is seen, and is stopped.
+
+use testkit::belief::Version;
+use testkit::model::{Script, exec, say};
+
+use crate::session::Ended;
+use crate::stage::{Casting, play};
+
+in_both_versions!(dev_server);
+
+const DEV_SERVER: &str = "echo ready; n=0; while :; do n=$((n + 1)); echo tick $n; sleep 0.1; done";
+
+async fn dev_server(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let pause = std::time::Duration::from_millis(5);
+        let script = Script::new()
+            .step(say("Starting the server.").chunks(4, pause))
+            .prompt("hello");
+        let turn = session.turn(&script).await?;
+        assert_eq!(session.text(turn.from), "Starting the server.");
+
+        let script = Script::new().step(exec(DEV_SERVER).id("dev").yield_ms(500)).step(say("It runs."));
+        let turn = session.turn(&script.prompt("start the server")).await?;
+        assert_eq!(session.text(turn.from), "It runs.");
+        session.until_listed(&["dev"]).await?;
+
+        // The turn is over, the output goes on.
+        let n = session.output("dev").lines().count();
+        session.until_output("dev", &format!("tick {}", n + 3)).await?;
+        session.at_rest().await?;
+
+        session.stop("dev").await?;
+        assert_eq!(session.ended("dev").await?, Ended::Signal("SIGTERM".to_owned()));
+        assert_eq!(session.final_status("dev").await?, "failed");
+        session.until_listed(&[]).await?;
+        assert!(session.output("dev").starts_with("ready\ntick 1\ntick 2\n"), "{:?}", session.output("dev"));
+        session.at_rest().await?;
+
+        assert_eq!(client.end().await?.code, Some(0));
+        Ok(())
+    })
+    .await;
+}
