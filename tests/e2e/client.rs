@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
@@ -40,7 +39,7 @@ impl Client {
     pub(crate) fn new(
         version: Version,
         mut command: Command,
-            is_lost: Arc<AtomicBool>,
+        is_lost: Arc<AtomicBool>,
     ) -> anyhow::Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())

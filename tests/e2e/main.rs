@@ -20,4 +20,12 @@ mod seen;
 mod session;
 mod stage;
 
+mod approvals;
+mod cancel;
+mod ends;
+mod exits;
+mod lines;
+mod output;
+mod sessions;
 mod story;
+mod turns;

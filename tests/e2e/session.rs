@@ -20,7 +20,6 @@ pub(crate) struct Session<'a> {
 
 /// A prompt under way.
 #[derive(Debug)]
-#[must_use = "a prompt ends a turn"]
 pub(crate) struct Turn {
     pub(crate) answer: Pending,
     /// Where on the wire it began.
@@ -54,8 +53,10 @@ impl Session<'_> {
             Version::V1 => answer["stopReason"].clone(),
             Version::V2 => {
                 ensure!(answer["messageId"].is_string(), "a prompt without messageId: {answer}");
-                self.update("end of the turn", turn.from, |update| is_end(update).then(|| update["stopReason"].clone()))
-                    .await?
+                self.update("end of the turn", turn.from, |update| {
+                    is_end(update).then(|| update["stopReason"].clone())
+                })
+                .await?
             }
         };
         Ok(reason.as_str().unwrap_or_default().to_owned())

@@ -156,7 +156,8 @@ impl Stage {
 
     /// The app-servers of this home.
     pub(crate) fn app_servers(&self) -> Vec<u32> {
-        let is_server = |cmd: &str| cmd.contains("app-server") && !cmd.contains("CARGO") && !cmd.contains(".mjs");
+        let is_server =
+            |cmd: &str| cmd.contains("app-server") && !cmd.contains("CARGO") && !cmd.contains(".mjs");
         let all = Census::of_env("CODEX_HOME", self.home.codex_home().display());
         let binary = self.codex.binary().display().to_string();
         all.iter().filter(|it| it.cmd.starts_with(&binary) && is_server(&it.cmd)).map(|it| it.pid).collect()
@@ -190,5 +191,8 @@ pub(crate) fn wait_for(name: &str) -> String {
 }
 
 fn adapter() -> Vec<String> {
-    std::env::var("E2E_ADAPTER").map_or_else(|_| vec![env!("CARGO_BIN_EXE_appserver-acp").to_owned()], |it| it.split(' ').map(str::to_owned).collect())
+    std::env::var("E2E_ADAPTER").map_or_else(
+        |_| vec![env!("CARGO_BIN_EXE_appserver-acp").to_owned()],
+        |it| it.split(' ').map(str::to_owned).collect(),
+    )
 }

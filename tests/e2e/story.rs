@@ -15,9 +15,7 @@ async fn dev_server(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         let pause = std::time::Duration::from_millis(5);
-        let script = Script::new()
-            .step(say("Starting the server.").chunks(4, pause))
-            .prompt("hello");
+        let script = Script::new().step(say("Starting the server.").chunks(4, pause)).prompt("hello");
         let turn = session.turn(&script).await?;
         assert_eq!(session.text(turn.from), "Starting the server.");
 

@@ -25,14 +25,7 @@ pub fn binary() -> anyhow::Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // With the whole workspace the features, and so the compiled dependencies, are those of the tests.
     let output = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--workspace",
-            "--bin",
-            "fake-app-server",
-            "--target-dir",
-        ])
+        .args(["build", "--quiet", "--workspace", "--bin", "fake-app-server", "--target-dir"])
         .arg(&target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()

@@ -80,16 +80,12 @@ impl Player {
         if let Some(file) = &mut self.received {
             file.write_all(line.as_bytes())?;
         }
-        Ok(Some(
-            serde_json::from_str(&line).context("parse a line of the client")?,
-        ))
+        Ok(Some(serde_json::from_str(&line).context("parse a line of the client")?))
     }
 
     fn handle(&mut self, event: &Event, id: &Value) -> anyhow::Result<()> {
         let rules = &mut self.script.rules;
-        let rule = rules
-            .iter_mut()
-            .find(|it| it.on == *event && it.uses != Some(0));
+        let rule = rules.iter_mut().find(|it| it.on == *event && it.uses != Some(0));
         let reactions = match rule {
             Some(rule) => {
                 rule.uses = rule.uses.map(|it| it - 1);
@@ -123,16 +119,11 @@ impl Player {
             Reaction::Oversized(size) => {
                 const FRAME: [&str; 2] = [r#"{"method":"oversized","params":""#, r#""}"#];
                 let frame = FRAME[0].len() + FRAME[1].len();
-                ensure!(
-                    *size >= frame,
-                    "an oversized line has at least {frame} bytes"
-                );
+                ensure!(*size >= frame, "an oversized line has at least {frame} bytes");
                 self.line(&FRAME.join(&"x".repeat(size - frame)))
             }
             Reaction::Stderr(text) => Ok(writeln!(io::stderr(), "{text}")?),
-            Reaction::Repeat { times, then } => {
-                (0..*times).try_for_each(|_| self.perform(then, id))
-            }
+            Reaction::Repeat { times, then } => (0..*times).try_for_each(|_| self.perform(then, id)),
             Reaction::NextMessage => {
                 let message = self.read()?;
                 self.early.extend(message);
@@ -166,13 +157,8 @@ fn default_reactions(event: &Event, id: &Value) -> Vec<Reaction> {
     }
     match recorded::result(method) {
         Some(result) => {
-            let after = recorded::aftermath(method)
-                .iter()
-                .map(|it| Reaction::recorded(it));
-            [Reaction::Result(result)]
-                .into_iter()
-                .chain(after)
-                .collect()
+            let after = recorded::aftermath(method).iter().map(|it| Reaction::recorded(it));
+            [Reaction::Result(result)].into_iter().chain(after).collect()
         }
         None => vec![Reaction::Error {
             code: -32600,

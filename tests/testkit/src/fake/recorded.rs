@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::codex::pinned_version;
 
-static RESULTS: LazyLock<Value> =
-    LazyLock::new(|| parse(include_str!("../../fixtures/results.json")));
+static RESULTS: LazyLock<Value> = LazyLock::new(|| parse(include_str!("../../fixtures/results.json")));
 static NOTIFICATIONS: LazyLock<Value> =
     LazyLock::new(|| parse(include_str!("../../fixtures/notifications.json")));
 

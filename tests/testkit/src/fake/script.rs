@@ -55,11 +55,7 @@ pub enum Reaction {
     /// Sends a notification.
     Notify { method: String, params: Value },
     /// Sends a request to the client.
-    Request {
-        id: Value,
-        method: String,
-        params: Value,
-    },
+    Request { id: Value, method: String, params: Value },
     /// Writes this text and a newline: garbage, say.
     Line(String),
     /// Writes this text without a newline: half a message.

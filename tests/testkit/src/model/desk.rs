@@ -115,15 +115,11 @@ mod tests {
     fn a_script_in_error_is_said_and_kept() {
         let mut desk = Desk::default();
         let args = json!({"session_id": super::super::found("nothing")});
-        desk.queue
-            .push_back(Action::call("write_stdin", args).into());
+        desk.queue.push_back(Action::call("write_stdin", args).into());
         let Action::Say(said) = desk.answer(request("a", "x")).0.remove(0) else {
             panic!("an error is said");
         };
         assert_eq!(desk.errors, ["no tool output so far has nothing"]);
-        assert_eq!(
-            said,
-            super::super::say(format!("SCRIPT ERROR: {}", desk.errors[0]))
-        );
+        assert_eq!(said, super::super::say(format!("SCRIPT ERROR: {}", desk.errors[0])));
     }
 }

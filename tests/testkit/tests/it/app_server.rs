@@ -25,53 +25,30 @@ impl AppServer {
     /// Starts `codex app-server` in the workspace of a home and initializes it.
     pub(crate) async fn start(binary: &Path, home: &Home) -> anyhow::Result<Self> {
         let mut command = Command::new(binary);
-        command
-            .arg("app-server")
-            .env_clear()
-            .envs(home.env())
-            .current_dir(home.workspace());
+        command.arg("app-server").env_clear().envs(home.env()).current_dir(home.workspace());
         let mut server = Self::spawn(command)?;
         let client = json!({"name": "testkit", "title": "testkit", "version": "0"});
         let capabilities = json!({"experimentalApi": true});
-        server
-            .request(
-                "initialize",
-                json!({"clientInfo": client, "capabilities": capabilities}),
-            )
-            .await?;
+        server.request("initialize", json!({"clientInfo": client, "capabilities": capabilities})).await?;
         server.send(&json!({"method": "initialized"})).await?;
         Ok(server)
     }
 
     pub(crate) fn spawn(mut command: Command) -> anyhow::Result<Self> {
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true);
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("start {command:?}"))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("start {command:?}"))?;
         let stdin = child.stdin.take().context("stdin was asked for")?;
         let stdout = child.stdout.take().context("stdout was asked for")?;
         let stdout = BufReader::new(stdout).lines();
-        Ok(Self {
-            child,
-            stdin,
-            stdout,
-            kept: VecDeque::new(),
-            last_id: 0,
-        })
+        Ok(Self { child, stdin, stdout, kept: VecDeque::new(), last_id: 0 })
     }
 
     /// The result of a request, or its error as an error.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         self.last_id += 1;
         let id = self.last_id;
-        self.send(&json!({"id": id, "method": method, "params": params}))
-            .await?;
-        let response = self
-            .wait(|it| it["id"] == id && it.get("method").is_none())
-            .await?;
+        self.send(&json!({"id": id, "method": method, "params": params})).await?;
+        let response = self.wait(|it| it["id"] == id && it.get("method").is_none()).await?;
         match response.get("result") {
             Some(result) => Ok(result.clone()),
             None => bail!("{method}: {response}"),
@@ -84,9 +61,7 @@ impl AppServer {
         method: &str,
         matches: impl Fn(&Value) -> bool,
     ) -> anyhow::Result<Value> {
-        let message = self
-            .wait(|it| it["method"] == method && matches(&it["params"]))
-            .await;
+        let message = self.wait(|it| it["method"] == method && matches(&it["params"])).await;
         let mut message = message.with_context(|| format!("wait for {method}"))?;
         Ok(message["params"].take())
     }
@@ -97,10 +72,7 @@ impl AppServer {
             return self.kept.remove(at).context("the position was just found");
         }
         loop {
-            let line = self
-                .line()
-                .await?
-                .context("the app-server closed its stdout")?;
+            let line = self.line().await?.context("the app-server closed its stdout")?;
             let message: Value = serde_json::from_str(&line)?;
             if matches(&message) {
                 return Ok(message);
@@ -116,20 +88,14 @@ impl AppServer {
     }
 
     pub(crate) async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
-        self.stdin
-            .write_all(format!("{message}\n").as_bytes())
-            .await?;
+        self.stdin.write_all(format!("{message}\n").as_bytes()).await?;
         Ok(())
     }
 
     /// Closes stdin and waits for the end.
     pub(crate) async fn stop(self) -> anyhow::Result<std::process::ExitStatus> {
-        let Self {
-            mut child, stdin, ..
-        } = self;
+        let Self { mut child, stdin, .. } = self;
         drop(stdin);
-        Ok(timeout(PATIENCE, child.wait())
-            .await
-            .context("the app-server did not end")??)
+        Ok(timeout(PATIENCE, child.wait()).await.context("the app-server did not end")??)
     }
 }

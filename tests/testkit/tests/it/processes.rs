@@ -15,16 +15,11 @@ async fn a_process_is_found_by_its_environment_until_it_ends() -> anyhow::Result
     let none_left = NoneLeft::new(KEY, &value);
     let census = Census::new(KEY, &value);
     let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", "sleep 300 & wait"])
-        .env(KEY, &value)
-        .process_group(0);
+    command.args(["-c", "sleep 300 & wait"]).env(KEY, &value).process_group(0);
     let mut leader = command.stdout(Stdio::null()).kill_on_drop(true).spawn()?;
     let pid = leader.id();
 
-    let both = census
-        .wait(PATIENCE, |it| it.iter().any(|it| it.cmd == "sleep 300"))
-        .await;
+    let both = census.wait(PATIENCE, |it| it.iter().any(|it| it.cmd == "sleep 300")).await;
     let both = both.expect("the shell starts its child");
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(both.iter().all(|it| it.pgid == pid), "{both:?}");
@@ -45,11 +40,7 @@ async fn a_process_is_found_by_its_environment_until_it_ends() -> anyhow::Result
 async fn what_is_left_fails_the_check() -> anyhow::Result<()> {
     let value = format!("{}-left", std::process::id());
     let none_left = NoneLeft::new(KEY, &value);
-    let mut sleeper = Command::new("sleep")
-        .arg("300")
-        .env(KEY, &value)
-        .kill_on_drop(true)
-        .spawn()?;
+    let mut sleeper = Command::new("sleep").arg("300").env(KEY, &value).kill_on_drop(true).spawn()?;
     assert!(catch_unwind(AssertUnwindSafe(|| none_left.check())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(NoneLeft::new(KEY, &value)))).is_err());
     sleeper.kill().await?;

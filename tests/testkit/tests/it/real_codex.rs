@@ -27,25 +27,14 @@ impl Rig {
         let mut server = AppServer::start(codex.binary(), &home).await?;
         let cwd = home.workspace();
         let started = server.request("thread/start", json!({"cwd": cwd})).await?;
-        let thread = started["thread"]["id"]
-            .as_str()
-            .expect("a thread has an id")
-            .to_owned();
-        Ok(Self {
-            model,
-            _home: home,
-            server,
-            thread,
-            none_left,
-        })
+        let thread = started["thread"]["id"].as_str().expect("a thread has an id").to_owned();
+        Ok(Self { model, _home: home, server, thread, none_left })
     }
 
     /// Starts a turn and waits for its end.
     async fn turn(&mut self, prompt: &str) -> anyhow::Result<Value> {
         let turn = self.start_turn(prompt).await?;
-        self.server
-            .notification("turn/completed", |it| it["turn"]["id"] == turn)
-            .await
+        self.server.notification("turn/completed", |it| it["turn"]["id"] == turn).await
     }
 
     async fn start_turn(&mut self, prompt: &str) -> anyhow::Result<Value> {
@@ -56,19 +45,13 @@ impl Rig {
     }
 
     async fn item(&mut self, method: &str, kind: &str) -> anyhow::Result<Value> {
-        let mut params = self
-            .server
-            .notification(method, |it| it["item"]["type"] == kind)
-            .await?;
+        let mut params = self.server.notification(method, |it| it["item"]["type"] == kind).await?;
         Ok(params["item"].take())
     }
 
     async fn terminals(&mut self) -> anyhow::Result<Value> {
         let params = json!({"threadId": self.thread});
-        let mut list = self
-            .server
-            .request("thread/backgroundTerminals/list", params)
-            .await?;
+        let mut list = self.server.request("thread/backgroundTerminals/list", params).await?;
         Ok(list["data"].take())
     }
 
@@ -86,9 +69,7 @@ async fn plain_turn() -> anyhow::Result<()> {
     let mut rig = Rig::start("gpt-5.5").await?;
     let pause = std::time::Duration::from_millis(1);
     let answer = say("Hello, streamed.").chunks(4, pause);
-    let prompt = Script::new()
-        .step((Action::reason("thinking"), answer))
-        .prompt("hi");
+    let prompt = Script::new().step((Action::reason("thinking"), answer)).prompt("hi");
     let done = rig.turn(&prompt).await?;
     assert_eq!(done["turn"]["status"], "completed");
     assert_eq!(done["turn"]["items"][0]["text"], "Hello, streamed.");
@@ -103,44 +84,29 @@ async fn plain_turn() -> anyhow::Result<()> {
 #[tokio::test]
 async fn background_command_of_direct_mode() -> anyhow::Result<()> {
     let mut rig = Rig::start("gpt-5.5").await?;
-    let command = exec("read line; echo got $line; exit 3")
-        .tty(true)
-        .yield_ms(250)
-        .id("call_reader");
+    let command = exec("read line; echo got $line; exit 3").tty(true).yield_ms(250).id("call_reader");
     rig.model.push(command);
     rig.model.push(Action::say("it waits for input"));
     let done = rig.turn("Start the reader, please.").await?;
     assert_eq!(done["turn"]["items"][0]["text"], "it waits for input");
     assert_eq!(rig.terminals().await?[0]["itemId"], "call_reader");
     let carriers = Census::of_env("CODEX_THREAD_ID", &rig.thread);
-    assert!(
-        !carriers.is_empty(),
-        "the command is to be found by its marker"
-    );
+    assert!(!carriers.is_empty(), "the command is to be found by its marker");
 
     let input = json!({"session_id": found(r"session ID (\d+)"), "chars": "tea\n"});
     rig.model.push(call("write_stdin", input));
     rig.turn("Now type tea.").await?;
     let ended = rig.item("item/completed", "commandExecution").await?;
-    assert_eq!(
-        (&ended["id"], &ended["exitCode"]),
-        (&json!("call_reader"), &json!(3))
-    );
-    assert!(
-        ended["aggregatedOutput"]
-            .as_str()
-            .is_some_and(|it| it.contains("got tea")),
-        "{ended}"
-    );
+    assert_eq!((&ended["id"], &ended["exitCode"]), (&json!("call_reader"), &json!(3)));
+    assert!(ended["aggregatedOutput"].as_str().is_some_and(|it| it.contains("got tea")), "{ended}");
     rig.end().await
 }
 
 #[tokio::test]
 async fn background_command_of_code_mode() -> anyhow::Result<()> {
     let mut rig = Rig::start("gpt-6.2-sol").await?;
-    let script = Script::new()
-        .step(exec("echo up; sleep 300").yield_ms(250).in_code())
-        .step(Action::say("it runs"));
+    let script =
+        Script::new().step(exec("echo up; sleep 300").yield_ms(250).in_code()).step(Action::say("it runs"));
     let done = rig.turn(&script.prompt("serve")).await?;
     assert_eq!(done["turn"]["items"][0]["text"], "it runs");
     let started = rig.item("item/started", "commandExecution").await?;
@@ -154,10 +120,7 @@ async fn background_command_of_code_mode() -> anyhow::Result<()> {
     rig.model.push(exec_code(&js));
     rig.turn("Press control-C.").await?;
     let ended = rig.item("item/completed", "commandExecution").await?;
-    assert_eq!(
-        (&ended["id"], &ended["exitCode"]),
-        (&started["id"], &json!(130))
-    );
+    assert_eq!((&ended["id"], &ended["exitCode"]), (&started["id"], &json!(130)));
     assert!(rig.terminals().await?.as_array().is_some_and(Vec::is_empty));
     rig.end().await
 }
@@ -165,17 +128,14 @@ async fn background_command_of_code_mode() -> anyhow::Result<()> {
 #[tokio::test]
 async fn gates_interrupts_and_failures() -> anyhow::Result<()> {
     let mut rig = Rig::start("gpt-5.5").await?;
-    rig.model
-        .push((say("so far"), Action::gate("more"), say("the rest")));
+    rig.model.push((say("so far"), Action::gate("more"), say("the rest")));
     let turn = rig.start_turn("Tell me.").await?;
     rig.model.wait_gate("more").await?;
     rig.item("item/completed", "agentMessage").await?;
     rig.model.open("more");
     let rest = rig.item("item/completed", "agentMessage").await?;
     assert_eq!(rest["text"], "the rest");
-    rig.server
-        .notification("turn/completed", |it| it["turn"]["id"] == turn)
-        .await?;
+    rig.server.notification("turn/completed", |it| it["turn"]["id"] == turn).await?;
 
     rig.model.push(Step::from(Action::gate("never")));
     let turn = rig.start_turn("Again.").await?;
