@@ -2,11 +2,127 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod answers;
 pub mod ask;
+mod asks;
+mod choices;
 pub mod codex;
+mod commands;
+mod cx;
+mod dispatch;
 pub mod effect;
+mod events;
 pub mod failure;
 pub mod ids;
 pub mod input;
+mod items;
+mod leaving;
+mod link;
+mod listing;
+mod lost;
+mod models;
+mod opening;
+mod prompts;
 pub mod request;
+mod requests;
+mod session;
+pub mod settings;
+mod stopping;
+mod texts;
+mod timer;
+mod turn;
 pub mod update;
+
+use self::cx::{Cx, Desk};
+use self::effect::Effects;
+use self::ids::{SessionId, Tick};
+use self::input::Input;
+use self::leaving::Leaving;
+use self::link::Link;
+use self::models::Catalogue;
+use self::opening::Resuming;
+use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
+use self::session::Session;
+use self::settings::Settings;
+use self::timer::Timers;
+use self::update::Severity;
+use std::collections::BTreeMap;
+
+/// The adapter's whole state.
+#[derive(Debug)]
+pub struct Core {
+    settings: Settings,
+    client: ClientProfile,
+    link: Link,
+    timers: Timers,
+    desk: Desk,
+    models: Catalogue,
+    sessions: BTreeMap<SessionId, Session>,
+    /// Resumes whose thread is not loaded yet.
+    arriving: BTreeMap<SessionId, Resuming>,
+    /// New sessions that wait for the models.
+    unanswered: Vec<(Ticket, SessionId)>,
+    /// Notices for everybody that came before any session.
+    early_notices: Vec<(Severity, String, Option<String>)>,
+    /// Why the app-server of the sweep that is under way ended.
+    loss: Option<failure::Failure>,
+    leaving: Option<Leaving>,
+}
+
+impl Core {
+    /// A core that has seen nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        let client = ClientProfile {
+            version: Version::V1,
+            terminals: TerminalDisplay::Text,
+            elicitation_form: false,
+            elicitation_url: false,
+            notices: false,
+            name: None,
+        };
+        Self {
+            settings,
+            client,
+            link: Link::default(),
+            timers: Timers::default(),
+            desk: Desk::default(),
+            models: Catalogue::default(),
+            sessions: BTreeMap::new(),
+            arriving: BTreeMap::new(),
+            unanswered: Vec::new(),
+            early_notices: Vec::new(),
+            loss: None,
+            leaving: None,
+        }
+    }
+
+    /// Takes one input; what has to be done is added to `out`, in order.
+    pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
+        self.dispatch(now, input, out);
+        for session in std::mem::take(&mut self.desk.closed) {
+            self.sessions.remove(&session);
+        }
+    }
+
+    /// When `Input::Deadline` is due next, and why.
+    pub fn next_deadline(&self) -> Option<(Tick, &'static str)> {
+        self.timers.next()
+    }
+
+    fn split<'a>(
+        &'a mut self,
+        now: Tick,
+        out: &'a mut Effects,
+    ) -> (&'a mut BTreeMap<SessionId, Session>, Cx<'a>) {
+        let cx = Cx {
+            now,
+            out,
+            link: &mut self.link,
+            timers: &mut self.timers,
+            desk: &mut self.desk,
+            models: &self.models,
+            client: &self.client,
+        };
+        (&mut self.sessions, cx)
+    }
+}

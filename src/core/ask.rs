@@ -2,6 +2,7 @@
 //!
 //! Only an offered allow option is an approval; everything else is not (V2-49).
 
+use super::codex::Question;
 use super::ids::{Json, TerminalId, ToolCallId};
 use super::request::FormAnswers;
 
@@ -12,6 +13,9 @@ pub enum Ask {
     Permission(Permission),
     /// `elicitation/create` with a form. `schema` is the requested JSON schema.
     Form { message: String, call: Option<ToolCallId>, schema: Json },
+    /// `elicitation/create` with a form made of these questions: one required string property per
+    /// question id; one with options is an enum of their labels.
+    Questions { call: Option<ToolCallId>, questions: Vec<Question> },
     /// `elicitation/create` with a URL.
     Url { message: String, elicitation: String, url: String },
 }

@@ -77,19 +77,19 @@ id! {
 impl SessionId {
     /// The session that shows `thread`.
     pub fn of(thread: &ThreadId) -> Self {
-        Self::new(thread.as_str())
+        Self(thread.0.clone())
     }
 
     /// The thread behind this session.
     pub fn thread(&self) -> ThreadId {
-        ThreadId::new(self.as_str())
+        ThreadId(self.0.clone())
     }
 }
 
 impl TerminalId {
     /// The terminal of a tool call: same spelling (D2).
     pub fn of(call: &ToolCallId) -> Self {
-        Self::new(call.as_str())
+        Self(call.0.clone())
     }
 }
 

@@ -199,6 +199,8 @@ pub struct TerminalOpened {
     pub cwd: String,
     /// Columns and rows, only of a known tty.
     pub size: Option<(u16, u16)>,
+    /// Whether `terminal/cancel` can end it.
+    pub can_cancel: bool,
 }
 
 /// How a process ended: D6, never a signal that nobody saw or sent.

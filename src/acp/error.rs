@@ -1,0 +1,46 @@
+//! JSON-RPC errors to the client, all made here from typed refusals.
+
+use crate::core::failure::Failure;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The `error` member of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RpcError {
+    /// JSON-RPC or ACP code.
+    pub code: i64,
+    /// For people.
+    pub message: String,
+    /// For programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// An error without data.
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// -32022: no version that both sides speak.
+    pub(crate) fn unsupported_version(requested: u16) -> Self {
+        let mut error = Self::new(-32022, "unsupported protocol version, this agent speaks 1 and 2");
+        error.data = Some(json!({ "requested": requested, "supported": [1, 2] }));
+        error
+    }
+}
+
+/// The one place where a refusal becomes a wire error; the same in both versions.
+pub fn rpc_error(failure: &Failure) -> RpcError {
+    let (code, data) = match failure {
+        Failure::UnknownSession(session) => (-32002, Some(json!({ "sessionId": session.as_str() }))),
+        Failure::InvalidParams(_) => (-32602, None),
+        Failure::InvalidRequest(_) => (-32600, None),
+        Failure::UnknownMethod(_) => (-32601, None),
+        Failure::Cancelled => (-32800, None),
+        Failure::AuthRequired(_) => (-32000, None),
+        Failure::AppServer { stderr, .. } => (-32603, stderr.as_ref().map(|tail| json!({ "stderr": tail }))),
+        Failure::Codex { .. } | Failure::TurnFailed { .. } => (-32603, None),
+    };
+    RpcError { code, message: failure.to_string(), data }
+}

@@ -1,0 +1,54 @@
+//! What we say under `_meta`: one reverse-DNS key, documented field by field in docs/META.md.
+
+use crate::core::ids::TerminalId;
+use crate::core::update::{EndedBy, ExitAccount};
+use serde_json::{Map, Value, json};
+
+/// The key of everything of ours inside an ACP `_meta`.
+pub const KEY: &str = "dev.appserver-acp";
+
+/// How a process ended, beyond ACP's `exitStatus`; `None` where there is nothing to add.
+pub(crate) fn exit(account: &ExitAccount) -> Option<Map<String, Value>> {
+    if *account == ExitAccount::default() {
+        return None;
+    }
+    let mut fields = Map::new();
+    fields.insert("by".into(), ended_by(account.by).into());
+    if let Some(reason) = account.reason {
+        fields.insert("reason".into(), reason.into());
+    }
+    if let Some(code) = account.raw_code {
+        fields.insert("rawCode".into(), code.into());
+    }
+    if let Some(millis) = account.duration_ms {
+        fields.insert("durationMs".into(), millis.into());
+    }
+    if account.inferred {
+        fields.insert("inferred".into(), true.into());
+    }
+    if let Some(name) = account.looks_like {
+        fields.insert("looksLike".into(), name.into());
+    }
+    Some(under_key(Value::Object(fields)))
+}
+
+/// The terminals that go on after a v1 prompt's answer; an empty list says that none does.
+pub(crate) fn background(terminals: &[TerminalId]) -> Map<String, Value> {
+    let ids: Vec<_> = terminals.iter().map(TerminalId::as_str).collect();
+    under_key(json!({ "background": ids }))
+}
+
+fn under_key(value: Value) -> Map<String, Value> {
+    Map::from_iter([(KEY.to_owned(), value)])
+}
+
+fn ended_by(by: EndedBy) -> &'static str {
+    match by {
+        EndedBy::Itself => "itself",
+        EndedBy::Client => "client",
+        EndedBy::Cancel => "cancel",
+        EndedBy::Close => "close",
+        EndedBy::Codex => "codex",
+        EndedBy::AppServerLost => "appServerLost",
+    }
+}

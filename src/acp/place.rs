@@ -1,0 +1,108 @@
+//! Where a session works: directories and tool servers, checked as both versions ask.
+
+use super::params::Misfit;
+use crate::core::failure::Failure;
+use crate::core::request::{McpServer, McpTransport, Place, Version};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// `cwd`, `additionalDirectories`, `mcpServers` and `systemPrompt` of the requests that open a session.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlaceParams {
+    cwd: String,
+    additional_directories: Option<Vec<String>>,
+    mcp_servers: Option<Vec<McpParams>>,
+    system_prompt: Option<IgnoredAny>,
+}
+
+/// Every field that any transport has.
+#[derive(Deserialize)]
+struct McpParams {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    name: String,
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    env: Option<Vec<PairParams>>,
+    url: Option<String>,
+    headers: Option<Vec<PairParams>>,
+}
+
+#[derive(Deserialize)]
+struct PairParams {
+    name: String,
+    value: String,
+}
+
+impl PlaceParams {
+    /// Checks what the wire types do not.
+    ///
+    /// # Errors
+    /// `InvalidParams` that names the field.
+    pub(crate) fn check(self, version: Version) -> Result<Place, Failure> {
+        if self.system_prompt.is_some() {
+            return Err(invalid("systemPrompt is not supported"));
+        }
+        if !Path::new(&self.cwd).is_absolute() {
+            return Err(invalid("cwd must be an absolute path"));
+        }
+        let additional_directories = self.additional_directories.unwrap_or_default();
+        if let Some(idx) = additional_directories.iter().position(|it| !Path::new(it).is_absolute()) {
+            return Err(invalid(format!("additionalDirectories[{idx}] must be an absolute path")));
+        }
+        let mut names = BTreeSet::new();
+        let mut mcp_servers = Vec::new();
+        for (idx, server) in self.mcp_servers.unwrap_or_default().into_iter().enumerate() {
+            if !names.insert(server.name.clone()) {
+                return Err(invalid(format!("mcpServers[{idx}].name is used twice")));
+            }
+            mcp_servers.push(server.check(idx, version)?);
+        }
+        Ok(Place { cwd: self.cwd, additional_directories, mcp_servers })
+    }
+}
+
+impl McpParams {
+    fn check(self, idx: usize, version: Version) -> Result<McpServer, Failure> {
+        // A v1 stdio server has no `type`.
+        let transport = match (version, self.kind.as_deref()) {
+            (_, Some("stdio")) | (Version::V1, None) => {
+                let command =
+                    self.command.ok_or_else(|| invalid(format!("mcpServers[{idx}].command is missing")))?;
+                // v1 clients send bare program names such as `npx`, and v1 does not forbid them.
+                if version == Version::V2 && !Path::new(&command).is_absolute() {
+                    return Err(invalid(format!("mcpServers[{idx}].command must be an absolute path")));
+                }
+                McpTransport::Stdio { command, args: self.args.unwrap_or_default(), env: pairs(self.env) }
+            }
+            (_, Some("http")) => {
+                let url = self.url.ok_or_else(|| invalid(format!("mcpServers[{idx}].url is missing")))?;
+                McpTransport::Http { url, headers: pairs(self.headers) }
+            }
+            (Version::V2, None) => return Err(invalid(format!("mcpServers[{idx}].type is missing"))),
+            (_, Some(_)) => {
+                return Err(invalid(format!(
+                    "mcpServers[{idx}].type is a transport that was not advertised, use stdio or http"
+                )));
+            }
+        };
+        Ok(McpServer { name: self.name, transport })
+    }
+}
+
+impl From<Misfit> for Failure {
+    fn from(misfit: Misfit) -> Self {
+        Self::InvalidParams(misfit.to_string())
+    }
+}
+
+fn pairs(params: Option<Vec<PairParams>>) -> Vec<(String, String)> {
+    params.unwrap_or_default().into_iter().map(|it| (it.name, it.value)).collect()
+}
+
+fn invalid(why: impl Into<String>) -> Failure {
+    Failure::InvalidParams(why.into())
+}

@@ -1,0 +1,165 @@
+//! From one line of the client to what it means.
+
+use super::answer;
+use super::decode::{self, SessionParams};
+use super::error::{RpcError, rpc_error};
+use super::method;
+use super::params::read;
+use super::{Edge, OpenAsk, OpenRequest, Read, Speaks, initialize, line, v1};
+use crate::core::ask::Answer;
+use crate::core::effect::Anomaly;
+use crate::core::failure::Failure;
+use crate::core::ids::{AskId, RequestId, SessionId};
+use crate::core::input::FromClient;
+use crate::core::request::{Request, Ticket};
+use crate::envelope::Envelope;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Longest method name that we quote back, in characters.
+const QUOTED_METHOD: usize = 60;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelParams {
+    request_id: Value,
+}
+
+impl Edge {
+    /// Reads one line, without its newline.
+    pub fn read(&mut self, line: &[u8]) -> Read {
+        match Envelope::parse(line) {
+            Ok(Envelope::Request { id, method, params }) => self.request(id, &method, params),
+            Ok(Envelope::Notification { method, params }) => self.notification(&method, params),
+            Ok(Envelope::Response { id, result }) => self.answer(&id, |kind| answer::decode(kind, result)),
+            Ok(Envelope::Error { id: Some(id), error }) => {
+                self.answer(&id, |_| Answer::Failed { message: error.message })
+            }
+            Ok(Envelope::Error { id: None, .. }) => {
+                Read::Anomaly(Anomaly::UnknownAnswer { what: "error of the client without an id" })
+            }
+            Err(error) => Read::Reply(line::orphan_refusal(&RpcError::new(error.code(), error.to_string()))),
+        }
+    }
+
+    fn request(&mut self, id: RequestId, name: &str, params: Option<&RawValue>) -> Read {
+        // An answer under the id would settle the first request on the client's side, and a cancel
+        // could not say which of the two it means; so the complaint goes out without an id.
+        if self.open.contains_key(&id) {
+            return Read::Reply(line::orphan_refusal(&RpcError::new(
+                -32600,
+                format!("request id {} is in use by a request that is still open", quoted_id(&id)),
+            )));
+        }
+        if name == method::INITIALIZE {
+            return self.initialize(&id, params);
+        }
+        let Some(speaks) = &self.speaks else {
+            return refuse(&id, Failure::InvalidRequest("send initialize before any other request".into()));
+        };
+        let version = speaks.profile.version;
+        self.settled = true;
+        let Some(method) = method::served(version, name) else {
+            return refuse(&id, Failure::UnknownMethod(name.chars().take(QUOTED_METHOD).collect()));
+        };
+        match decode::request(version, method, params) {
+            Ok(request) => {
+                let session = session_of(&request).cloned();
+                self.open.insert(id.clone(), OpenRequest { method, session });
+                Read::Input(FromClient::Request { ticket: Ticket::open(id, method), request })
+            }
+            Err(Failure::InvalidParams(why)) => {
+                refuse(&id, Failure::InvalidParams(format!("{method}: {why}")))
+            }
+            Err(failure) => refuse(&id, failure),
+        }
+    }
+
+    fn initialize(&mut self, id: &RequestId, params: Option<&RawValue>) -> Read {
+        if self.settled {
+            return refuse(
+                id,
+                Failure::InvalidRequest("initialize may be repeated only before any other request".into()),
+            );
+        }
+        match initialize::decode(params) {
+            Ok(profile) => {
+                let reply = line::success(id, initialize::result(profile.version, &self.agent));
+                self.speaks = Some(Speaks { profile: profile.clone(), v1: v1::Encoder::new(&profile) });
+                Read::Hello { reply, profile }
+            }
+            Err(error) => Read::Reply(line::refusal(id, &error)),
+        }
+    }
+
+    fn notification(&mut self, name: &str, params: Option<&RawValue>) -> Read {
+        if self.speaks.is_none() {
+            return Read::Nothing;
+        }
+        let undecodable = |method: &str, at: String| {
+            Read::Anomaly(Anomaly::Undecodable { side: "client", method: method.to_owned(), at })
+        };
+        match name {
+            method::SESSION_CANCEL => match read::<SessionParams>(params) {
+                Ok(params) => {
+                    Read::Input(FromClient::CancelSession { session: SessionId::new(params.session_id) })
+                }
+                Err(misfit) => undecodable(method::SESSION_CANCEL, misfit.at),
+            },
+            method::CANCEL_REQUEST => match read::<CancelParams>(params).map(|it| request_id(&it.request_id))
+            {
+                Ok(Some(request)) if self.open.contains_key(&request) => {
+                    Read::Input(FromClient::CancelRequest { request })
+                }
+                // Unknown and answered ids are ignored: the answer may have crossed the cancel.
+                Ok(Some(_)) => Read::Nothing,
+                Ok(None) => undecodable(method::CANCEL_REQUEST, "requestId".into()),
+                Err(misfit) => undecodable(method::CANCEL_REQUEST, misfit.at),
+            },
+            _ => Read::Nothing,
+        }
+    }
+
+    fn answer(&mut self, id: &RequestId, decode: impl FnOnce(answer::AskKind) -> Answer) -> Read {
+        let known = match id {
+            RequestId::Number(number) => self.asks.remove_entry(&AskId(*number)),
+            RequestId::Text(_) => None,
+        };
+        match known {
+            Some((ask, OpenAsk::Waiting(kind))) => {
+                Read::Input(FromClient::Answered { ask, answer: decode(kind) })
+            }
+            Some((_, OpenAsk::Withdrawn)) => Read::Nothing,
+            None => Read::Anomaly(Anomaly::UnknownAnswer { what: "answer of the client" }),
+        }
+    }
+}
+
+fn refuse(id: &RequestId, failure: Failure) -> Read {
+    Read::Reply(line::refusal(id, &rpc_error(&failure)))
+}
+
+fn quoted_id(id: &RequestId) -> String {
+    id.to_string().chars().take(QUOTED_METHOD).collect()
+}
+
+fn request_id(value: &Value) -> Option<RequestId> {
+    match value {
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::String(text) => Some(RequestId::Text(text.as_str().into())),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn session_of(request: &Request) -> Option<&SessionId> {
+    match request {
+        Request::NewSession(_) | Request::ListSessions { .. } => None,
+        Request::ResumeSession { session, .. }
+        | Request::CloseSession { session }
+        | Request::Prompt { session, .. }
+        | Request::SetOption { session, .. }
+        | Request::CancelTerminal { session, .. }
+        | Request::CancelToolCall { session, .. } => Some(session),
+    }
+}

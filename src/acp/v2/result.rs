@@ -1,0 +1,57 @@
+//! Results of the client's requests.
+
+use super::convert;
+use crate::acp::{method, time};
+use crate::core::request::{Reply, SessionEntry};
+use agent_client_protocol_schema::v2;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The `result` of `reply`; `None` if it does not answer `name`.
+pub(crate) fn result(name: &str, reply: &Reply) -> Option<Value> {
+    match (name, reply) {
+        (method::SESSION_NEW, Reply::SessionOpened(opened)) => value(
+            v2::NewSessionResponse::new(opened.session.as_str())
+                .config_options(convert::options(&opened.options))
+                .available_commands(convert::commands(&opened.commands)),
+        ),
+        (method::SESSION_RESUME, Reply::SessionOpened(opened)) => value(
+            v2::ResumeSessionResponse::new()
+                .config_options(convert::options(&opened.options))
+                .available_commands(convert::commands(&opened.commands)),
+        ),
+        (method::SESSION_LIST, Reply::Sessions { sessions, next }) => value(
+            v2::ListSessionsResponse::new(sessions.iter().map(info).collect())
+                .next_cursor(next.as_deref().map(v2::SessionListCursor::new)),
+        ),
+        (method::SESSION_PROMPT, Reply::Inserted { message }) => {
+            value(v2::PromptResponse::new(message.as_str()))
+        }
+        (method::SET_CONFIG_OPTION, Reply::OptionSet(options)) => {
+            value(v2::SetSessionConfigOptionResponse::new(convert::options(options)))
+        }
+        (method::SESSION_CLOSE, Reply::SessionClosed)
+        | (method::TERMINAL_CANCEL | method::TOOL_CALL_CANCEL, Reply::CancelAccepted) => Some(json!({})),
+        (
+            _,
+            Reply::SessionOpened(_)
+            | Reply::Sessions { .. }
+            | Reply::SessionClosed
+            | Reply::Inserted { .. }
+            | Reply::TurnEnded { .. }
+            | Reply::OptionSet(_)
+            | Reply::CancelAccepted
+            | Reply::Failed(_),
+        ) => None,
+    }
+}
+
+fn info(entry: &SessionEntry) -> v2::SessionInfo {
+    v2::SessionInfo::new(entry.session.as_str(), entry.cwd.as_str())
+        .title(entry.title.clone())
+        .updated_at(entry.updated_at.and_then(time::iso8601))
+}
+
+fn value(result: impl Serialize) -> Option<Value> {
+    Some(serde_json::to_value(result).expect("results are plain data"))
+}

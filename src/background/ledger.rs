@@ -1,0 +1,277 @@
+//! Ledger of the calls of one session: which are open, which have ended.
+//!
+//! Owns the order open .. output* .. close per call. Does not know who reads it.
+
+use super::exit::Stop;
+use super::output::Output;
+use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All calls of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    open: BTreeMap<ItemId, Call>,
+    closed: BTreeMap<ItemId, TurnId>,
+    calls: BTreeSet<ToolCallId>,
+    seq: u64,
+}
+
+/// One open call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Its name at the client.
+    pub(crate) call: ToolCallId,
+    /// The turn that started it.
+    pub(crate) turn: TurnId,
+    /// Order of opening.
+    pub(crate) seq: u64,
+    pub(crate) work: Work,
+}
+
+/// What a call is.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A tool without a process.
+    Tool,
+    Command(Box<Command>),
+}
+
+/// A command.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) command: String,
+    pub(crate) cwd: String,
+    /// The user's own shell: never listed (D2).
+    pub(crate) own_shell: bool,
+    pub(crate) life: Life,
+    /// The user allowed it: it lives, though no list has named its process yet.
+    pub(crate) approved: bool,
+    /// Why we end it; written down before anything is sent.
+    pub(crate) stop: Option<Stop>,
+    /// When a complete list first did not name it.
+    pub(crate) missing: Option<Tick>,
+}
+
+/// Where a command stands. There is no way back up.
+#[derive(Debug)]
+pub(crate) enum Life {
+    /// Waits for an approval: no process, no terminal.
+    Waiting,
+    /// Runs, and the foreground waits on it.
+    Running(Live),
+    /// Runs on its own: listed.
+    Background(Live),
+}
+
+/// A running command.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// Proof that the client knows the terminal.
+    pub(crate) terminal: Announced,
+    /// `None` until a list names it (after an approval).
+    pub(crate) process: Option<ProcessId>,
+    pub(crate) output: Output,
+    /// When output was last sent.
+    pub(crate) flushed: Option<Tick>,
+    /// A timer is armed for the rest.
+    pub(crate) armed: bool,
+}
+
+/// A terminal that the client has been told of. Only the announcing function makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Announced(TerminalId);
+
+impl Announced {
+    /// To be called with the update that announces it, nowhere else.
+    pub(crate) fn by_update(terminal: TerminalId) -> Self {
+        Self(terminal)
+    }
+
+    pub(crate) fn terminal(&self) -> &TerminalId {
+        &self.0
+    }
+}
+
+/// What an item id means to the ledger.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    New,
+    Open,
+    /// Ended in this turn or before.
+    Closed,
+}
+
+impl Ledger {
+    /// Whether `item` of `turn` is known. An id that comes again in another turn is new.
+    pub(crate) fn seen(&self, item: &ItemId, turn: &TurnId) -> Seen {
+        if self.open.contains_key(item) {
+            return Seen::Open;
+        }
+        match self.closed.get(item) {
+            Some(closed_in) if closed_in == turn => Seen::Closed,
+            Some(_) | None => Seen::New,
+        }
+    }
+
+    /// Whether `item` ended, in whatever turn.
+    pub(crate) fn has_closed(&self, item: &ItemId) -> bool {
+        self.closed.contains_key(item) && !self.open.contains_key(item)
+    }
+
+    /// Opens a call and returns its name at the client: the item id, with a suffix if that name
+    /// is taken (D2).
+    pub(crate) fn open(&mut self, item: &ItemId, turn: &TurnId, work: Work) -> ToolCallId {
+        let call = self.fresh_name(item);
+        self.seq += 1;
+        let entry = Call { call: call.clone(), turn: turn.clone(), seq: self.seq, work };
+        self.open.insert(item.clone(), entry);
+        call
+    }
+
+    /// A name for `item` that no call of this session has yet; it is taken from now on.
+    pub(crate) fn fresh_name(&mut self, item: &ItemId) -> ToolCallId {
+        let mut call = ToolCallId::new(item.as_str());
+        let mut n = 2;
+        while !self.calls.insert(call.clone()) {
+            call = ToolCallId::new(format!("{item}#{n}"));
+            n += 1;
+        }
+        call
+    }
+
+    /// A replay tells the ended calls again, under their names.
+    pub(crate) fn forget_closed(&mut self) {
+        self.closed.clear();
+        self.calls = self.open.values().map(|call| call.call.clone()).collect();
+    }
+
+    /// Takes a call out; nothing of it can be said after its closing update.
+    pub(crate) fn close(&mut self, item: &ItemId) -> Option<Call> {
+        let call = self.open.remove(item)?;
+        self.closed.insert(item.clone(), call.turn.clone());
+        Some(call)
+    }
+
+    /// Remembers an item that came and went in one message.
+    pub(crate) fn remember(&mut self, item: &ItemId, turn: &TurnId) {
+        self.closed.insert(item.clone(), turn.clone());
+    }
+
+    pub(crate) fn get(&self, item: &ItemId) -> Option<&Call> {
+        self.open.get(item)
+    }
+
+    pub(crate) fn get_mut(&mut self, item: &ItemId) -> Option<&mut Call> {
+        self.open.get_mut(item)
+    }
+
+    pub(crate) fn command_mut(&mut self, item: &ItemId) -> Option<&mut Command> {
+        match &mut self.open.get_mut(item)?.work {
+            Work::Command(command) => Some(command),
+            Work::Tool => None,
+        }
+    }
+
+    /// Open calls in order of opening.
+    pub(crate) fn in_order(&self) -> Vec<(&ItemId, &Call)> {
+        let mut calls: Vec<_> = self.open.iter().collect();
+        calls.sort_by_key(|(_, call)| call.seq);
+        calls
+    }
+
+    /// Items of the open calls that `keep` wants, in order of opening.
+    pub(crate) fn items(&self, keep: impl Fn(&Call) -> bool) -> Vec<ItemId> {
+        self.in_order().into_iter().filter(|(_, call)| keep(call)).map(|(item, _)| item.clone()).collect()
+    }
+
+    /// The item whose terminal has this id and still runs.
+    pub(crate) fn by_terminal(&self, terminal: &TerminalId) -> Option<ItemId> {
+        let mut open = self.open.iter();
+        open.find(|(_, call)| call.live().is_some_and(|live| live.terminal.terminal() == terminal))
+            .map(|(item, _)| item.clone())
+    }
+
+    /// What runs without the foreground waiting on it, in order of opening.
+    pub(crate) fn background(&self) -> Vec<&Announced> {
+        let calls = self.in_order();
+        calls
+            .into_iter()
+            .filter(|(_, call)| call.is_background())
+            .filter_map(|(_, call)| call.live())
+            .map(|live| &live.terminal)
+            .collect()
+    }
+
+    /// Order of the call that was opened last.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Whether any command has a process.
+    pub(crate) fn has_processes(&self) -> bool {
+        self.open.values().any(|call| call.live().is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+impl Call {
+    pub(crate) fn command(&self) -> Option<&Command> {
+        match &self.work {
+            Work::Command(command) => Some(command),
+            Work::Tool => None,
+        }
+    }
+
+    /// The process side of a command that has one.
+    pub(crate) fn live(&self) -> Option<&Live> {
+        self.command()?.live()
+    }
+
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(self.command().map(|command| &command.life), Some(Life::Background(_)))
+    }
+
+    /// A command that the foreground waits on.
+    pub(crate) fn is_foreground_process(&self) -> bool {
+        matches!(self.command().map(|command| &command.life), Some(Life::Running(_)))
+    }
+
+    /// At work in the foreground: a tool, or a command that has its approval.
+    pub(crate) fn is_foreground_work(&self) -> bool {
+        match &self.work {
+            Work::Tool => true,
+            Work::Command(command) => matches!(command.life, Life::Running(_)),
+        }
+    }
+}
+
+impl Command {
+    pub(crate) fn live(&self) -> Option<&Live> {
+        match &self.life {
+            Life::Waiting => None,
+            Life::Running(live) | Life::Background(live) => Some(live),
+        }
+    }
+
+    pub(crate) fn live_mut(&mut self) -> Option<&mut Live> {
+        match &mut self.life {
+            Life::Waiting => None,
+            Life::Running(live) | Life::Background(live) => Some(live),
+        }
+    }
+
+    /// D3: handed back, once and for all. Returns whether that is news.
+    pub(crate) fn detach(&mut self) -> bool {
+        if self.own_shell || !matches!(self.life, Life::Running(_)) {
+            return false;
+        }
+        match std::mem::replace(&mut self.life, Life::Waiting) {
+            Life::Running(live) => self.life = Life::Background(live),
+            other @ (Life::Waiting | Life::Background(_)) => self.life = other,
+        }
+        true
+    }
+}

@@ -1,0 +1,4 @@
+//! Both codecs around the core: lines in, lines out.
+
+pub mod arrival;
+pub mod departure;

@@ -1,0 +1,33 @@
+//! What reaches the bridge: lines, and what happened around them.
+//!
+//! Borrows everything, so that a trace, a test and the loop can all offer what they hold.
+
+use crate::core::ids::Generation;
+use crate::core::input::{Pressure, SweepReport};
+
+/// One thing that happened. Lines come without their line ending.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival<'a> {
+    /// A line of the client.
+    ClientLine(&'a [u8]),
+    /// A line of the client was longer than `transport::CLIENT_LINE_MAX` and is lost.
+    ClientOversized,
+    /// The client closed our stdin, or cannot be written to any more.
+    ClientEof,
+    /// A line of Codex.
+    CodexLine { generation: Generation, line: &'a [u8] },
+    /// A line of Codex was longer than `transport::CODEX_LINE_MAX` and is lost.
+    CodexOversized { generation: Generation },
+    /// Codex could not be started.
+    CodexNotStarted { generation: Generation, message: &'a str },
+    /// Codex is gone and reaped.
+    CodexDied { generation: Generation, how: &'a str, stderr: Option<&'a str> },
+    /// The deadline that `Bridge::next_deadline` named is reached.
+    Deadline,
+    /// The queue to the client crossed a mark.
+    ClientQueue(Pressure),
+    /// A sweep is over.
+    Swept { generation: Generation, report: SweepReport },
+    /// A signal reached us.
+    Signal(i32),
+}

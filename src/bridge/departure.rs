@@ -1,0 +1,23 @@
+//! What the bridge wants done, in the order it must be done.
+
+use crate::core::effect::Anomaly;
+use crate::core::ids::{Generation, ThreadId};
+
+/// One thing to do. Lines come without their newline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Write a line to the client.
+    ToClient(String),
+    /// Write a line to this app-server.
+    ToCodex { generation: Generation, line: String },
+    /// Start the app-server.
+    StartCodex(Generation),
+    /// End the app-server.
+    EndCodex(Generation),
+    /// End what these threads left running.
+    Sweep { generation: Generation, threads: Vec<ThreadId> },
+    /// Leave, once everything before is written.
+    Exit { code: i32 },
+    /// Nothing to do: something did not fit and should be known.
+    Noted(Anomaly),
+}

@@ -1,0 +1,78 @@
+//! Decisions that Codex takes for an approval, with names for people.
+
+use super::misfit::decode_json;
+use crate::core::codex::{Decision, DecisionKind};
+use crate::core::ids::Json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The decisions offered, in Codex's order; all four plain ones where it offers none that we know.
+///
+/// A decision of a new kind is left out: what it means cannot be told to the user.
+pub(crate) fn decode_decisions(available: Option<&[&RawValue]>) -> Vec<Decision> {
+    let known: Vec<Decision> = available.unwrap_or_default().iter().filter_map(|it| decode_one(it)).collect();
+    if !known.is_empty() {
+        return known;
+    }
+    ["accept", "acceptForSession", "decline", "cancel"].into_iter().filter_map(plain).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAmendment {
+    accept_with_execpolicy_amendment: Option<WireExecPolicy>,
+    apply_network_policy_amendment: Option<WireNetworkPolicy>,
+}
+
+#[derive(Deserialize)]
+struct WireExecPolicy {
+    execpolicy_amendment: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct WireNetworkPolicy {
+    network_policy_amendment: WireNetworkRule,
+}
+
+#[derive(Deserialize)]
+struct WireNetworkRule {
+    host: String,
+    action: String,
+}
+
+fn decode_one(raw: &RawValue) -> Option<Decision> {
+    if let Ok(name) = serde_json::from_str::<String>(raw.get()) {
+        return plain(&name);
+    }
+    // Not an object of ours: a decision that is newer than we are.
+    let wire: WireAmendment = decode_json(raw).ok()?;
+    let (kind, name) = match (wire.accept_with_execpolicy_amendment, wire.apply_network_policy_amendment) {
+        (Some(policy), _) => {
+            let prefix = policy.execpolicy_amendment.join(" ");
+            (DecisionKind::AcceptAlways, format!("Always allow commands that start with `{prefix}`"))
+        }
+        // A deny rule refuses this access too, and the turn goes on: a decline.
+        (None, Some(policy)) => match policy.network_policy_amendment {
+            WireNetworkRule { host, action } if action == "allow" => {
+                (DecisionKind::AcceptAlways, format!("Always allow access to {host}"))
+            }
+            WireNetworkRule { host, action } if action == "deny" => {
+                (DecisionKind::Decline, format!("Always deny access to {host}"))
+            }
+            WireNetworkRule { .. } => return None,
+        },
+        (None, None) => return None,
+    };
+    Some(Decision { kind, value: Json::trusted(raw.get()), name })
+}
+
+fn plain(value: &str) -> Option<Decision> {
+    let (kind, name) = match value {
+        "accept" => (DecisionKind::Accept, "Allow once"),
+        "acceptForSession" => (DecisionKind::AcceptAlways, "Allow for this session"),
+        "decline" => (DecisionKind::Decline, "Decline"),
+        "cancel" => (DecisionKind::Cancel, "Decline and stop the turn"),
+        _ => return None,
+    };
+    Some(Decision { kind, value: Json::trusted(format!("\"{value}\"")), name: name.to_owned() })
+}

@@ -1,0 +1,147 @@
+//! Notifications of Codex as events.
+
+mod delta;
+mod notice;
+mod thread;
+
+use super::diff::{WireChange, decode_changes};
+use super::inventory::is_ignored;
+use super::item::{Decoded, decode_item};
+use super::misfit::{Misfit, decode_json};
+use crate::core::codex::{Event, Item, ItemStatus};
+use crate::core::ids::{ItemId, ThreadId, TurnId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The event of one notification; `Unmapped` for a name, or a kind of item, that is new.
+///
+/// # Errors
+/// The first field that does not fit.
+pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Event, Misfit> {
+    if is_ignored(method) {
+        return Ok(Event::Ignored { method: method.to_owned() });
+    }
+    let Some(params) = params else {
+        return Ok(Event::Unmapped { method: method.to_owned() });
+    };
+    match method {
+        "item/commandExecution/outputDelta" => delta::output(params),
+        "item/agentMessage/delta" => delta::agent(params),
+        "item/plan/delta" => delta::plan(params),
+        "item/reasoning/summaryTextDelta" => delta::summary(params),
+        "item/reasoning/textDelta" => delta::reasoning(params),
+        "item/commandExecution/terminalInteraction" => delta::input(params),
+        "item/mcpToolCall/progress" => delta::progress(params),
+        "item/started" => item(method, params, ItemStatus::InProgress, |thread, turn, item| {
+            Event::ItemStarted { thread, turn, item }
+        }),
+        "item/completed" => item(method, params, ItemStatus::Completed, |thread, turn, item| {
+            Event::ItemCompleted { thread, turn, item }
+        }),
+        "item/fileChange/patchUpdated" => decode_json(params).map(patch),
+        "rawResponseItem/completed" => raw_output(method, decode_json(params)?),
+        "turn/started" => thread::turn_started(params),
+        "turn/completed" => thread::turn_completed(params),
+        "turn/plan/updated" => thread::plan(params),
+        "thread/status/changed" => thread::status(params),
+        "thread/closed" => thread::closed(params),
+        "thread/archived" | "thread/deleted" => thread::removed(params),
+        "thread/name/updated" => thread::renamed(params),
+        "thread/settings/updated" => thread::settings(params),
+        "thread/tokenUsage/updated" => thread::token_usage(params),
+        "serverRequest/resolved" => thread::resolved(params),
+        "error" => notice::error(params),
+        "warning" | "guardianWarning" => notice::warning(params),
+        "configWarning" => notice::config_warning(params),
+        "model/rerouted" => notice::rerouted(params),
+        _ => Ok(Event::Unmapped { method: method.to_owned() }),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireItemEvent<'a> {
+    thread_id: String,
+    turn_id: String,
+    #[serde(borrow)]
+    item: &'a RawValue,
+}
+
+fn item(
+    method: &str,
+    params: &RawValue,
+    unstated: ItemStatus,
+    event: fn(ThreadId, TurnId, Item) -> Event,
+) -> Result<Event, Misfit> {
+    let WireItemEvent { thread_id, turn_id, item } = decode_json(params)?;
+    Ok(match decode_item(item, unstated).map_err(|it| it.under("item"))? {
+        Decoded::Item(item) => event(ThreadId::new(thread_id), TurnId::new(turn_id), item),
+        Decoded::Unknown { kind, .. } => Event::Unmapped { method: format!("{method} {kind}") },
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePatch {
+    thread_id: String,
+    item_id: String,
+    changes: Vec<WireChange>,
+}
+
+fn patch(wire: WirePatch) -> Event {
+    let WirePatch { thread_id, item_id, changes } = wire;
+    Event::Patch {
+        thread: ThreadId::new(thread_id),
+        item: ItemId::new(item_id),
+        changes: decode_changes(changes),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireRawItem<'a> {
+    thread_id: String,
+    turn_id: String,
+    #[serde(borrow)]
+    item: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct WireResponseItem<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    call_id: Option<String>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireOutputPart {
+    text: Option<String>,
+}
+
+// Everything else the model says or is told comes as an item of its own.
+fn raw_output(method: &str, wire: WireRawItem<'_>) -> Result<Event, Misfit> {
+    let WireRawItem { thread_id, turn_id, item } = wire;
+    let item: WireResponseItem<'_> = decode_json(item).map_err(|it| it.under("item"))?;
+    let is_output = matches!(item.kind.as_str(), "function_call_output" | "custom_tool_call_output");
+    let (true, Some(call_id), Some(output)) = (is_output, item.call_id, item.output) else {
+        return Ok(Event::Ignored { method: method.to_owned() });
+    };
+    let text: Option<String> = match output.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str(output.get()).map(Some),
+        Some(b'[') => serde_json::from_str::<Vec<WireOutputPart>>(output.get())
+            .map(|parts| parts.into_iter().filter_map(|it| it.text).reduce(|all, it| all + &it)),
+        _ => Ok(None),
+    }
+    .map_err(|_| Misfit::at("item.output"))?;
+    let Some(text) = text else {
+        return Ok(Event::Ignored { method: method.to_owned() });
+    };
+    Ok(Event::RawOutput {
+        thread: ThreadId::new(thread_id),
+        turn: TurnId::new(turn_id),
+        item: ItemId::new(call_id),
+        text,
+    })
+}

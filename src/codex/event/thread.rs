@@ -1,0 +1,195 @@
+//! Life of threads and turns.
+
+use super::notice::WireTurnError;
+use crate::codex::misfit::{Misfit, decode_json};
+use crate::codex::preset::decode_preset;
+use crate::core::codex::{Event, ThreadStatus, TurnEnd};
+use crate::core::ids::{RequestId, ThreadId, TurnId};
+use crate::core::update::{PlanEntry, PlanStatus};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireThread {
+    thread_id: String,
+}
+
+pub(super) fn closed(params: &RawValue) -> Result<Event, Misfit> {
+    let WireThread { thread_id } = decode_json(params)?;
+    Ok(Event::ThreadClosed { thread: ThreadId::new(thread_id) })
+}
+
+pub(super) fn removed(params: &RawValue) -> Result<Event, Misfit> {
+    let WireThread { thread_id } = decode_json(params)?;
+    Ok(Event::ThreadRemoved { thread: ThreadId::new(thread_id) })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireRenamed {
+    thread_id: String,
+    thread_name: Option<String>,
+}
+
+pub(super) fn renamed(params: &RawValue) -> Result<Event, Misfit> {
+    let WireRenamed { thread_id, thread_name } = decode_json(params)?;
+    Ok(Event::ThreadRenamed { thread: ThreadId::new(thread_id), name: thread_name })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireStatusChanged {
+    thread_id: String,
+    status: WireStatus,
+}
+
+#[derive(Deserialize)]
+struct WireStatus {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+pub(super) fn status(params: &RawValue) -> Result<Event, Misfit> {
+    let WireStatusChanged { thread_id, status } = decode_json(params)?;
+    let status = match status.kind.as_str() {
+        "notLoaded" => ThreadStatus::NotLoaded,
+        "idle" => ThreadStatus::Idle,
+        "systemError" => ThreadStatus::SystemError,
+        "active" => ThreadStatus::Active,
+        _ => return Err(Misfit::at("status.type")),
+    };
+    Ok(Event::ThreadStatus { thread: ThreadId::new(thread_id), status })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSettingsUpdated<'a> {
+    thread_id: String,
+    #[serde(borrow)]
+    thread_settings: WireSettings<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSettings<'a> {
+    model: Option<String>,
+    effort: Option<String>,
+    #[serde(borrow)]
+    approval_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    sandbox_policy: Option<&'a RawValue>,
+}
+
+pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
+    let WireSettingsUpdated { thread_id, thread_settings } = decode_json(params)?;
+    let WireSettings { model, effort, approval_policy, sandbox_policy } = thread_settings;
+    let preset = decode_preset(approval_policy, sandbox_policy);
+    Ok(Event::Settings { thread: ThreadId::new(thread_id), model, effort, preset })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireUsageUpdated {
+    thread_id: String,
+    turn_id: String,
+    token_usage: WireUsage,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireUsage {
+    last: WireTokens,
+    model_context_window: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTokens {
+    total_tokens: i64,
+}
+
+pub(super) fn token_usage(params: &RawValue) -> Result<Event, Misfit> {
+    let WireUsageUpdated { thread_id, turn_id, token_usage } = decode_json(params)?;
+    Ok(Event::TokenUsage {
+        thread: ThreadId::new(thread_id),
+        turn: TurnId::new(turn_id),
+        // `last` is the context of the last request; `total` adds up all of them.
+        used: u64::try_from(token_usage.last.total_tokens).unwrap_or(0),
+        window: token_usage.model_context_window.and_then(|it| u64::try_from(it).ok()),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTurnEvent {
+    thread_id: String,
+    turn: WireTurn,
+}
+
+#[derive(Deserialize)]
+struct WireTurn {
+    id: String,
+    status: Option<String>,
+    error: Option<WireTurnError>,
+}
+
+pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
+    let WireTurnEvent { thread_id, turn } = decode_json(params)?;
+    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id) })
+}
+
+pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {
+    let WireTurnEvent { thread_id, turn } = decode_json(params)?;
+    let end = match (turn.status.as_deref(), turn.error) {
+        (Some("interrupted"), _) => TurnEnd::Interrupted,
+        (Some("failed"), Some(error)) => TurnEnd::Failed { message: error.text() },
+        (Some("failed"), None) => TurnEnd::Failed { message: "the turn failed".to_owned() },
+        // A status of a new kind must not keep the turn open.
+        _ => TurnEnd::Completed,
+    };
+    Ok(Event::TurnCompleted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id), end })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePlan {
+    thread_id: String,
+    plan: Vec<WireStep>,
+}
+
+#[derive(Deserialize)]
+struct WireStep {
+    step: String,
+    status: Option<String>,
+}
+
+pub(super) fn plan(params: &RawValue) -> Result<Event, Misfit> {
+    let WirePlan { thread_id, plan } = decode_json(params)?;
+    let entries = plan.into_iter().map(|WireStep { step, status }| PlanEntry {
+        text: step,
+        status: match status.as_deref() {
+            Some("inProgress") => PlanStatus::InProgress,
+            Some("completed") => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        },
+    });
+    Ok(Event::Plan { thread: ThreadId::new(thread_id), entries: entries.collect() })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireResolved<'a> {
+    thread_id: String,
+    #[serde(borrow)]
+    request_id: &'a RawValue,
+}
+
+pub(super) fn resolved(params: &RawValue) -> Result<Event, Misfit> {
+    let WireResolved { thread_id, request_id } = decode_json(params)?;
+    let number = serde_json::from_str(request_id.get()).map(RequestId::Number);
+    let request = number
+        .or_else(|_| serde_json::from_str::<String>(request_id.get()).map(|it| RequestId::Text(it.into())))
+        .map_err(|_| Misfit::at("requestId"))?;
+    Ok(Event::RequestResolved { thread: ThreadId::new(thread_id), request })
+}

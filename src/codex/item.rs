@@ -1,0 +1,104 @@
+//! Items of a turn, told apart by their `type`.
+//!
+//! Owns what is shown, hidden or unknown; the words for tools are in `tool`.
+
+use super::command::{WireCommand, decode_command};
+use super::diff::{WireChange, decode_changes};
+use super::misfit::{Misfit, decode_json};
+use super::tool::decode_tool;
+use super::user::decode_content;
+use crate::core::codex::{Item, ItemKind, ItemStatus};
+use crate::core::ids::{ItemId, PromptKey};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What an item turned out to be.
+pub(crate) enum Decoded {
+    Item(Item),
+    /// A `type` that we do not know.
+    Unknown {
+        id: ItemId,
+        kind: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct WireTag {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// Reads one item; `unstated` is the status of a kind that has none on the wire.
+///
+/// # Errors
+/// The first field that does not fit.
+pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decoded, Misfit> {
+    let WireTag { id, kind: tag } = decode_json(raw)?;
+    let id = ItemId::new(id);
+    let kind = match tag.as_str() {
+        "userMessage" => decode_user(raw)?,
+        "agentMessage" => ItemKind::AgentMessage { text: decode_json::<WireText>(raw)?.text },
+        "plan" => ItemKind::Plan { text: decode_json::<WireText>(raw)?.text },
+        "reasoning" => {
+            let WireReasoning { summary, content } = decode_json(raw)?;
+            ItemKind::Reasoning { parts: if summary.is_empty() { content } else { summary } }
+        }
+        "commandExecution" => ItemKind::Command(decode_command(decode_json::<WireCommand>(raw)?, unstated)),
+        "fileChange" => {
+            let WireFileChange { changes, status } = decode_json(raw)?;
+            let status = decode_status(status.as_deref(), unstated);
+            ItemKind::FileChange { changes: decode_changes(changes), status }
+        }
+        "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,
+        _ => match decode_tool(&tag, raw, unstated)? {
+            Some(tool) => ItemKind::Tool(tool),
+            None => return Ok(Decoded::Unknown { id, kind: tag }),
+        },
+    };
+    Ok(Decoded::Item(Item { id, kind }))
+}
+
+/// Codex's item status; `unstated` where it names none, or one that is new.
+pub(crate) fn decode_status(status: Option<&str>, unstated: ItemStatus) -> ItemStatus {
+    match status {
+        Some("inProgress") => ItemStatus::InProgress,
+        Some("completed") => ItemStatus::Completed,
+        Some("failed" | "interrupted") => ItemStatus::Failed,
+        Some("declined") => ItemStatus::Declined,
+        _ => unstated,
+    }
+}
+
+#[derive(Deserialize)]
+struct WireText {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct WireReasoning {
+    #[serde(default)]
+    summary: Vec<String>,
+    #[serde(default)]
+    content: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct WireFileChange {
+    #[serde(default)]
+    changes: Vec<WireChange>,
+    status: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireUser<'a> {
+    client_id: Option<String>,
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+}
+
+fn decode_user(raw: &RawValue) -> Result<ItemKind, Misfit> {
+    let WireUser { client_id, content } = decode_json(raw)?;
+    Ok(ItemKind::UserMessage { key: client_id.map(PromptKey::new), content: decode_content(&content)? })
+}

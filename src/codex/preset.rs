@@ -1,0 +1,58 @@
+//! Approval policy and sandbox of Codex as one choice of ours.
+//!
+//! Owns both spellings of the sandbox: the mode of `thread/start` and the policy of a turn.
+
+use crate::core::codex::Preset;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct WireSandbox<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: &'a str,
+}
+
+/// The preset that approval policy and sandbox policy make; `None` where they fit none.
+pub(crate) fn decode_preset(approval: Option<&RawValue>, sandbox: Option<&RawValue>) -> Option<Preset> {
+    let sandbox: WireSandbox<'_> = serde_json::from_str(sandbox?.get()).ok()?;
+    // A granular policy is an object: it fits no preset.
+    match (approval?.get(), sandbox.kind) {
+        ("\"on-request\"", "readOnly") => Some(Preset::ReadOnly),
+        ("\"on-request\"", "workspaceWrite") => Some(Preset::Auto),
+        ("\"never\"", "dangerFullAccess") => Some(Preset::FullAccess),
+        _ => None,
+    }
+}
+
+/// `approvalPolicy`.
+pub(crate) fn encode_approval(preset: Preset) -> &'static str {
+    match preset {
+        Preset::ReadOnly | Preset::Auto => "on-request",
+        Preset::FullAccess => "never",
+    }
+}
+
+/// `sandbox` of `thread/start`.
+pub(crate) fn encode_mode(preset: Preset) -> &'static str {
+    match preset {
+        Preset::ReadOnly => "read-only",
+        Preset::Auto => "workspace-write",
+        Preset::FullAccess => "danger-full-access",
+    }
+}
+
+/// `sandboxPolicy` of `turn/start`. The thread's workspace roots stay writable in `Auto`.
+pub(crate) fn encode_policy(preset: Preset) -> Value {
+    match preset {
+        Preset::ReadOnly => json!({"type": "readOnly", "networkAccess": false}),
+        Preset::Auto => json!({
+            "type": "workspaceWrite",
+            "writableRoots": [],
+            "networkAccess": false,
+            "excludeTmpdirEnvVar": false,
+            "excludeSlashTmp": false,
+        }),
+        Preset::FullAccess => json!({"type": "dangerFullAccess"}),
+    }
+}

@@ -1,0 +1,226 @@
+//! Codex's answers to our requests, read by the method that was asked.
+
+use super::item::{Decoded, decode_item};
+use super::misfit::{Misfit, decode_json};
+use super::place::one_line;
+use super::preset::decode_preset;
+use crate::core::codex::{
+    CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, Model, ThreadEntry, ThreadOpened,
+};
+use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The answer to a request of `method`.
+///
+/// # Errors
+/// The first field that does not fit.
+pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply, Misfit> {
+    match method {
+        "initialize" => {
+            let WireInitialized { user_agent } = decode_json(result)?;
+            Ok(CodexReply::Initialized { user_agent })
+        }
+        "thread/start" | "thread/resume" => decode_json(result).map(opened),
+        "thread/list" => {
+            let WirePage::<WireThread> { data, next_cursor } = decode_json(result)?;
+            Ok(CodexReply::Threads { threads: data.into_iter().map(entry).collect(), next: next_cursor })
+        }
+        "thread/items/list" => {
+            let WirePage::<WireEntry<'_>> { data, next_cursor } = decode_json(result)?;
+            let items = data.into_iter().enumerate().map(history_item).collect::<Result<_, _>>()?;
+            Ok(CodexReply::Items { items, next: next_cursor })
+        }
+        "turn/start" => {
+            let WireTurnStarted { turn } = decode_json(result)?;
+            Ok(CodexReply::Turn(TurnId::new(turn.id)))
+        }
+        "turn/steer" => {
+            let WireSteered { turn_id } = decode_json(result)?;
+            Ok(CodexReply::Turn(TurnId::new(turn_id)))
+        }
+        "thread/backgroundTerminals/list" => {
+            let WirePage::<WireTerminal> { data, next_cursor } = decode_json(result)?;
+            Ok(CodexReply::Terminals {
+                terminals: data.into_iter().map(terminal).collect(),
+                next: next_cursor,
+            })
+        }
+        "thread/backgroundTerminals/terminate" => {
+            let WireTerminated { terminated } = decode_json(result)?;
+            Ok(CodexReply::Terminated(terminated))
+        }
+        "model/list" => {
+            let WirePage::<WireModel> { data, next_cursor } = decode_json(result)?;
+            Ok(CodexReply::Models { models: data.into_iter().map(model).collect(), next: next_cursor })
+        }
+        _ => Ok(CodexReply::Done),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireInitialized {
+    user_agent: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePage<T> {
+    data: Vec<T>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireThread {
+    id: String,
+    #[serde(default)]
+    cwd: String,
+    name: Option<String>,
+    preview: Option<String>,
+    updated_at: Option<i64>,
+    status: Option<WireStatus>,
+}
+
+#[derive(Deserialize)]
+struct WireStatus {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireOpened<'a> {
+    thread: WireThread,
+    cwd: String,
+    model: String,
+    reasoning_effort: Option<String>,
+    #[serde(borrow)]
+    approval_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    sandbox: Option<&'a RawValue>,
+}
+
+fn opened(wire: WireOpened<'_>) -> CodexReply {
+    CodexReply::ThreadOpened(ThreadOpened {
+        title: title(&wire.thread),
+        active: wire.thread.status.is_some_and(|it| it.kind == "active"),
+        thread: ThreadId::new(wire.thread.id),
+        cwd: wire.cwd,
+        model: wire.model,
+        effort: wire.reasoning_effort,
+        preset: decode_preset(wire.approval_policy, wire.sandbox),
+    })
+}
+
+fn entry(wire: WireThread) -> ThreadEntry {
+    ThreadEntry {
+        title: title(&wire),
+        thread: ThreadId::new(wire.id),
+        cwd: wire.cwd,
+        updated_at: wire.updated_at,
+    }
+}
+
+// A thread without a name is known by its first message.
+fn title(thread: &WireThread) -> Option<String> {
+    let text = thread.name.as_deref().or(thread.preview.as_deref())?;
+    Some(one_line(text)).filter(|it| !it.is_empty())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireEntry<'a> {
+    turn_id: Option<String>,
+    #[serde(borrow)]
+    item: &'a RawValue,
+}
+
+fn history_item((idx, wire): (usize, WireEntry<'_>)) -> Result<HistoryItem, Misfit> {
+    let item = match decode_item(wire.item, ItemStatus::Completed) {
+        Ok(Decoded::Item(item)) => item,
+        // History is complete without it; live, the same item is reported as unmapped.
+        Ok(Decoded::Unknown { id, .. }) => Item { id, kind: ItemKind::Hidden },
+        Err(misfit) => return Err(misfit.under(&format!("data[{idx}].item"))),
+    };
+    Ok(HistoryItem { turn: wire.turn_id.map(TurnId::new), item })
+}
+
+#[derive(Deserialize)]
+struct WireTurnStarted {
+    turn: WireTurn,
+}
+
+#[derive(Deserialize)]
+struct WireTurn {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSteered {
+    turn_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTerminal {
+    item_id: String,
+    process_id: String,
+    #[serde(default)]
+    command: String,
+    #[serde(default)]
+    cwd: String,
+}
+
+fn terminal(wire: WireTerminal) -> LiveTerminal {
+    let WireTerminal { item_id, process_id, command, cwd } = wire;
+    LiveTerminal { item: ItemId::new(item_id), process: ProcessId::new(process_id), command, cwd }
+}
+
+#[derive(Deserialize)]
+struct WireTerminated {
+    terminated: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireModel {
+    model: String,
+    #[serde(default)]
+    display_name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    hidden: bool,
+    #[serde(default)]
+    supported_reasoning_efforts: Vec<WireEffort>,
+    default_reasoning_effort: Option<String>,
+    #[serde(default)]
+    is_default: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireEffort {
+    reasoning_effort: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn model(wire: WireModel) -> Model {
+    Model {
+        name: if wire.display_name.is_empty() { wire.model.clone() } else { wire.display_name },
+        slug: wire.model,
+        description: wire.description,
+        hidden: wire.hidden,
+        efforts: wire
+            .supported_reasoning_efforts
+            .into_iter()
+            .map(|it| (it.reasoning_effort, it.description))
+            .collect(),
+        default_effort: wire.default_reasoning_effort,
+        is_default: wire.is_default,
+    }
+}

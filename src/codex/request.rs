@@ -1,0 +1,133 @@
+//! Parameters of our requests to Codex.
+
+use super::ClientInfo;
+use super::inventory::OPTED_OUT;
+use super::mcp::encode_mcp_servers;
+use super::preset::{encode_approval, encode_mode, encode_policy};
+use super::user::encode_input;
+use crate::core::codex::{Choices, CodexRequest};
+use crate::core::request::McpServer;
+use serde_json::{Map, Value, json};
+
+/// Where sessions of people come from; subagents and `codex exec` runs are left out.
+const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
+
+/// The `params` of `request`. A field that keeps Codex's own setting is not there.
+pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Value {
+    match request {
+        CodexRequest::Initialize => json!({
+            "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
+            "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
+        }),
+        CodexRequest::ThreadStart { cwd, roots, mcp_servers, choices } => {
+            thread_start(cwd, roots, mcp_servers, choices)
+        }
+        CodexRequest::ThreadResume { thread, cwd, mcp_servers } => {
+            let mut params = Params::of(json!({"threadId": thread.as_str(), "excludeTurns": true}));
+            params.add("cwd", cwd.as_deref());
+            if !mcp_servers.is_empty() {
+                params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
+            }
+            params.done()
+        }
+        CodexRequest::ThreadList { cwd, cursor, limit } => {
+            let mut params = Params::of(json!({
+                // Empty means every provider; without it only the configured one.
+                "modelProviders": [],
+                "sourceKinds": SOURCES,
+                "sortKey": "updated_at",
+                "sortDirection": "desc",
+                "limit": limit,
+            }));
+            params.add("cwd", cwd.as_deref());
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::ItemsList { thread, cursor, limit } => {
+            let mut params =
+                Params::of(json!({"threadId": thread.as_str(), "sortDirection": "asc", "limit": limit}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::TurnStart { thread, key, input, choices } => {
+            let mut params = Params::of(json!({
+                "threadId": thread.as_str(),
+                "clientUserMessageId": key.as_str(),
+                "input": encode_input(input),
+            }));
+            params.add("model", choices.model.as_deref());
+            params.add("effort", choices.effort.as_deref());
+            params.add("approvalPolicy", choices.preset.map(encode_approval));
+            params.add("sandboxPolicy", choices.preset.map(encode_policy));
+            params.done()
+        }
+        CodexRequest::TurnSteer { thread, turn, key, input } => json!({
+            "threadId": thread.as_str(),
+            "expectedTurnId": turn.as_str(),
+            "clientUserMessageId": key.as_str(),
+            "input": encode_input(input),
+        }),
+        CodexRequest::TurnInterrupt { thread, turn } => {
+            json!({"threadId": thread.as_str(), "turnId": turn.as_str()})
+        }
+        CodexRequest::TerminalsList { thread, cursor } => {
+            let mut params = Params::of(json!({"threadId": thread.as_str()}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::Terminate { thread, process } => {
+            json!({"threadId": thread.as_str(), "processId": process.as_str()})
+        }
+        CodexRequest::Unsubscribe { thread } | CodexRequest::Clean { thread } => {
+            json!({"threadId": thread.as_str()})
+        }
+        CodexRequest::ModelList { cursor } => {
+            // Hidden models too: the thread may use one, and it needs a name.
+            let mut params = Params::of(json!({"includeHidden": true}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+    }
+}
+
+fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Value {
+    let mut config = Map::new();
+    if !mcp_servers.is_empty() {
+        config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
+    }
+    // `thread/start` has no field for it.
+    if let Some(effort) = &choices.effort {
+        config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));
+    }
+    let mut params = Params::of(json!({"cwd": cwd, "experimentalRawEvents": true}));
+    params.add("runtimeWorkspaceRoots", Some(roots).filter(|it| !it.is_empty()));
+    params.add("model", choices.model.as_deref());
+    params.add("approvalPolicy", choices.preset.map(encode_approval));
+    params.add("sandbox", choices.preset.map(encode_mode));
+    params.add("config", Some(config).filter(|it| !it.is_empty()));
+    params.done()
+}
+
+/// An object under construction: what is `None` is left out.
+struct Params(Map<String, Value>);
+
+impl Params {
+    fn of(fixed: Value) -> Self {
+        match fixed {
+            Value::Object(fields) => Self(fields),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Self(Map::new())
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+    }
+
+    fn done(self) -> Value {
+        Value::Object(self.0)
+    }
+}

@@ -1,0 +1,175 @@
+use super::edge;
+use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
+use crate::core::request::{McpServer, McpTransport, PromptPart};
+use serde_json::{Value, json};
+
+fn params(request: &CodexRequest) -> Value {
+    let line = edge().call(CodexCallId(5), request);
+    assert!(!line.contains('\n'));
+    let Value::Object(mut fields) = serde_json::from_str(&line).unwrap() else { panic!("no object") };
+    assert_eq!(fields.remove("id"), Some(json!(5)));
+    assert_eq!(fields.remove("method"), Some(json!(request.method())));
+    let params = fields.remove("params").unwrap();
+    assert!(fields.is_empty(), "nothing else, no `jsonrpc` either");
+    params
+}
+
+fn thread() -> ThreadId {
+    ThreadId::new("t")
+}
+
+fn start(choices: Choices) -> Value {
+    let request =
+        CodexRequest::ThreadStart { cwd: "/w".into(), roots: Vec::new(), mcp_servers: Vec::new(), choices };
+    params(&request)
+}
+
+#[test]
+fn initialize_opts_into_the_experimental_api() {
+    let params = params(&CodexRequest::Initialize);
+    assert_eq!(params["clientInfo"], json!({"name": "adapter", "title": "Adapter", "version": "1"}));
+    assert_eq!(params["capabilities"]["experimentalApi"], json!(true));
+}
+
+#[test]
+fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
+    assert_eq!(start(Choices::default()), json!({"cwd": "/w", "experimentalRawEvents": true}));
+    let choices =
+        Choices { model: Some("m".into()), effort: Some("high".into()), preset: Some(Preset::Auto) };
+    let env = vec![("TOKEN".to_owned(), "s3cret".to_owned())];
+    let stdio = |name: &str| McpServer {
+        name: name.into(),
+        transport: McpTransport::Stdio { command: "c".into(), args: vec!["a".into()], env: env.clone() },
+    };
+    let http = McpServer {
+        name: "web".into(),
+        transport: McpTransport::Http { url: "https://a.b".into(), headers: vec![("X".into(), "y".into())] },
+    };
+    let request = CodexRequest::ThreadStart {
+        cwd: "/w".into(),
+        roots: vec!["/w".into(), "/r".into()],
+        mcp_servers: vec![stdio("my srv"), stdio("my.srv"), http],
+        choices,
+    };
+    let stdio = json!({"command": "c", "args": ["a"], "env": {"TOKEN": "s3cret"}});
+    assert_eq!(
+        params(&request),
+        json!({
+            "cwd": "/w", "experimentalRawEvents": true, "runtimeWorkspaceRoots": ["/w", "/r"], "model": "m",
+            "approvalPolicy": "on-request", "sandbox": "workspace-write",
+            "config": {
+                "model_reasoning_effort": "high",
+                "mcp_servers": {
+                    "my_srv": stdio, "my_srv_2": stdio,
+                    "web": {"url": "https://a.b", "http_headers": {"X": "y"}},
+                },
+            },
+        })
+    );
+}
+
+#[test]
+fn presets_are_spelled_for_threads_and_for_turns() {
+    let turn = |preset| {
+        let choices = Choices { preset: Some(preset), ..Choices::default() };
+        let params = params(&CodexRequest::TurnStart {
+            thread: thread(),
+            key: PromptKey::new("k"),
+            input: Vec::new(),
+            choices,
+        });
+        (params["approvalPolicy"].clone(), params["sandboxPolicy"]["type"].clone())
+    };
+    let thread = |preset| {
+        let params = start(Choices { preset: Some(preset), ..Choices::default() });
+        (params["approvalPolicy"].clone(), params["sandbox"].clone())
+    };
+    assert_eq!(thread(Preset::ReadOnly), (json!("on-request"), json!("read-only")));
+    assert_eq!(thread(Preset::Auto), (json!("on-request"), json!("workspace-write")));
+    assert_eq!(thread(Preset::FullAccess), (json!("never"), json!("danger-full-access")));
+    assert_eq!(turn(Preset::ReadOnly), (json!("on-request"), json!("readOnly")));
+    assert_eq!(turn(Preset::Auto), (json!("on-request"), json!("workspaceWrite")));
+    assert_eq!(turn(Preset::FullAccess), (json!("never"), json!("dangerFullAccess")));
+}
+
+#[test]
+fn a_prompt_goes_out_part_by_part() {
+    let input = vec![
+        PromptPart::Text("hi".into()),
+        PromptPart::Link { name: "a].rs".into(), uri: "file:///w/a.rs".into() },
+        PromptPart::Link { name: String::new(), uri: "file:///w/b.rs".into() },
+        PromptPart::Embedded { uri: "file:///c\"d".into(), text: "body".into() },
+        PromptPart::Image { url: "data:image/png;base64,AA==".into() },
+    ];
+    let text = |text: &str| json!({"type": "text", "text": text, "text_elements": []});
+    let expected = json!([
+        text("hi"),
+        text("[a.rs](file:///w/a.rs)"),
+        text("[b.rs](file:///w/b.rs)"),
+        text("<context ref=\"file:///c%22d\">\nbody\n</context>"),
+        {"type": "image", "url": "data:image/png;base64,AA=="},
+    ]);
+    let key = PromptKey::new("k");
+    let choices = Choices { model: Some("m".into()), effort: Some("low".into()), preset: None };
+    let start = CodexRequest::TurnStart { thread: thread(), key: key.clone(), input: input.clone(), choices };
+    assert_eq!(
+        params(&start),
+        json!({"threadId": "t", "clientUserMessageId": "k", "input": expected, "model": "m", "effort": "low"})
+    );
+    let steer = CodexRequest::TurnSteer { thread: thread(), turn: TurnId::new("u"), key, input };
+    assert_eq!(
+        params(&steer),
+        json!({"threadId": "t", "expectedTurnId": "u", "clientUserMessageId": "k", "input": expected})
+    );
+}
+
+#[test]
+fn the_other_requests() {
+    let cursor = || Some("c".to_owned());
+    let cases = [
+        (
+            CodexRequest::ThreadResume { thread: thread(), cwd: None, mcp_servers: Vec::new() },
+            json!({"threadId": "t", "excludeTurns": true}),
+        ),
+        (
+            CodexRequest::ThreadResume {
+                thread: thread(),
+                cwd: Some("/w".into()),
+                mcp_servers: vec![McpServer {
+                    name: "s".into(),
+                    transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
+                }],
+            },
+            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w",
+                "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
+        ),
+        (
+            CodexRequest::ThreadList { cwd: Some("/w".into()), cursor: cursor(), limit: 20 },
+            json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "sortKey": "updated_at",
+                "sortDirection": "desc", "limit": 20, "cwd": "/w", "cursor": "c"}),
+        ),
+        (
+            CodexRequest::ItemsList { thread: thread(), cursor: None, limit: 100 },
+            json!({"threadId": "t", "sortDirection": "asc", "limit": 100}),
+        ),
+        (CodexRequest::Unsubscribe { thread: thread() }, json!({"threadId": "t"})),
+        (CodexRequest::Clean { thread: thread() }, json!({"threadId": "t"})),
+        (
+            CodexRequest::TurnInterrupt { thread: thread(), turn: TurnId::new("u") },
+            json!({"threadId": "t", "turnId": "u"}),
+        ),
+        (
+            CodexRequest::TerminalsList { thread: thread(), cursor: cursor() },
+            json!({"threadId": "t", "cursor": "c"}),
+        ),
+        (
+            CodexRequest::Terminate { thread: thread(), process: ProcessId::new("77") },
+            json!({"threadId": "t", "processId": "77"}),
+        ),
+        (CodexRequest::ModelList { cursor: None }, json!({"includeHidden": true})),
+    ];
+    for (request, expected) in cases {
+        assert_eq!(params(&request), expected, "{}", request.method());
+    }
+}

@@ -1,0 +1,246 @@
+//! Tools of no special kind, put into words.
+//!
+//! Messages, commands and file changes are not here.
+
+mod agent;
+
+use super::item::decode_status;
+use super::misfit::{Misfit, decode_json};
+use super::place::one_line;
+use crate::core::codex::{ItemStatus, ToolItem};
+use crate::core::ids::Json;
+use crate::core::update::{Location, ToolKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The tool behind an item of type `tag`; `None` for a type that is none of ours.
+///
+/// # Errors
+/// The first field that does not fit.
+pub(crate) fn decode_tool(
+    tag: &str,
+    raw: &RawValue,
+    unstated: ItemStatus,
+) -> Result<Option<ToolItem>, Misfit> {
+    Ok(Some(match tag {
+        "mcpToolCall" => mcp_call(decode_json(raw)?, unstated),
+        "dynamicToolCall" => dynamic_call(decode_json(raw)?, unstated)?,
+        "webSearch" => web_search(decode_json(raw)?, unstated),
+        "imageView" => image_view(decode_json(raw)?, unstated),
+        "imageGeneration" => image_generation(decode_json(raw)?, unstated),
+        "sleep" => {
+            let WireSleep { duration_ms } = decode_json(raw)?;
+            plain("sleep", format!("Wait {}", duration(duration_ms)), ToolKind::Other, unstated)
+        }
+        "contextCompaction" => {
+            plain("contextCompaction", "Compact the context".to_owned(), ToolKind::Other, unstated)
+        }
+        "enteredReviewMode" => review("Start a review", decode_json(raw)?, unstated),
+        "exitedReviewMode" => review("Finish the review", decode_json(raw)?, unstated),
+        "collabAgentToolCall" => agent::decode_call(decode_json(raw)?, unstated),
+        "subAgentActivity" => agent::decode_activity(decode_json(raw)?, unstated),
+        _ => return Ok(None),
+    }))
+}
+
+fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
+    ToolItem {
+        name: name.to_owned(),
+        title,
+        kind,
+        status,
+        input: None,
+        output: None,
+        text: None,
+        locations: Vec::new(),
+    }
+}
+
+fn json(raw: Option<&RawValue>) -> Option<Json> {
+    raw.map(|it| Json::trusted(it.get()))
+}
+
+#[derive(Deserialize)]
+struct WireMcpCall<'a> {
+    server: String,
+    tool: String,
+    status: Option<String>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<WireMessage>,
+}
+
+#[derive(Deserialize)]
+struct WireMessage {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct WireMcpResult<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireTextPart {
+    text: Option<String>,
+}
+
+fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
+    let said = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
+    ToolItem {
+        status: decode_status(wire.status.as_deref(), unstated),
+        input: json(wire.arguments),
+        output: json(wire.result),
+        text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)),
+        ..plain(
+            &format!("{}.{}", wire.server, wire.tool),
+            one_line(&format!("{} ({})", wire.tool, wire.server)),
+            ToolKind::Other,
+            unstated,
+        )
+    }
+}
+
+// A part of another kind (image, audio, resource) has no text and stays in `output`.
+fn join_texts(parts: &[&RawValue]) -> Option<String> {
+    let texts: Vec<String> =
+        parts.iter().filter_map(|it| decode_json::<WireTextPart>(it).ok()?.text).collect();
+    if texts.is_empty() { None } else { Some(texts.join("\n")) }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireDynamicCall<'a> {
+    namespace: Option<String>,
+    tool: String,
+    status: Option<String>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_items: Option<&'a RawValue>,
+}
+
+fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolItem, Misfit> {
+    let parts: Vec<&RawValue> = match wire.content_items {
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|_| Misfit::at("contentItems"))?,
+        None => Vec::new(),
+    };
+    let (name, title) = match wire.namespace {
+        Some(space) => (format!("{space}.{}", wire.tool), format!("{} ({space})", wire.tool)),
+        None => (wire.tool.clone(), wire.tool),
+    };
+    Ok(ToolItem {
+        status: decode_status(wire.status.as_deref(), unstated),
+        input: json(wire.arguments),
+        output: json(wire.content_items),
+        text: join_texts(&parts),
+        ..plain(&name, one_line(&title), ToolKind::Other, unstated)
+    })
+}
+
+#[derive(Deserialize)]
+struct WireWebSearch<'a> {
+    #[serde(default)]
+    query: String,
+    action: Option<WireWebAction>,
+    #[serde(borrow)]
+    results: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireWebAction {
+    #[serde(rename = "type")]
+    kind: String,
+    query: Option<String>,
+    queries: Option<Vec<String>>,
+    url: Option<String>,
+    pattern: Option<String>,
+}
+
+fn web_search(wire: WireWebSearch<'_>, unstated: ItemStatus) -> ToolItem {
+    let title = match wire.action {
+        Some(WireWebAction { kind, url: Some(url), .. }) if kind == "open_page" => format!("Open {url}"),
+        Some(WireWebAction { kind, url: Some(url), pattern: Some(pattern), .. })
+            if kind == "find_in_page" =>
+        {
+            format!("Find {pattern} in {url}")
+        }
+        action => {
+            let asked = action.and_then(|it| it.query.or_else(|| it.queries?.into_iter().next()));
+            match asked.unwrap_or(wire.query).as_str() {
+                "" => "Search the web".to_owned(),
+                query => format!("Search the web for {query}"),
+            }
+        }
+    };
+    ToolItem { output: json(wire.results), ..plain("webSearch", one_line(&title), ToolKind::Fetch, unstated) }
+}
+
+#[derive(Deserialize)]
+struct WireImageView {
+    path: String,
+}
+
+fn image_view(wire: WireImageView, unstated: ItemStatus) -> ToolItem {
+    ToolItem {
+        locations: vec![Location { path: wire.path.clone(), line: None }],
+        ..plain("imageView", one_line(&format!("View {}", wire.path)), ToolKind::Read, unstated)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireImageGeneration<'a> {
+    status: Option<String>,
+    revised_prompt: Option<String>,
+    saved_path: Option<String>,
+    #[serde(borrow)]
+    failure: Option<&'a RawValue>,
+}
+
+// The image itself (`result`, megabytes of base64) is not carried: `savedPath` says where it is.
+fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> ToolItem {
+    let status = match wire.failure {
+        Some(_) => ItemStatus::Failed,
+        None => decode_status(wire.status.as_deref(), unstated),
+    };
+    ToolItem {
+        status,
+        output: json(wire.failure),
+        text: wire.revised_prompt,
+        locations: wire.saved_path.map(|path| Location { path, line: None }).into_iter().collect(),
+        ..plain("imageGeneration", "Generate an image".to_owned(), ToolKind::Other, unstated)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSleep {
+    #[serde(default)]
+    duration_ms: u64,
+}
+
+fn duration(millis: u64) -> String {
+    let (seconds, rest) = (millis / 1000, millis % 1000);
+    match (seconds, rest) {
+        (0, _) => format!("{millis} ms"),
+        (_, 0) => format!("{seconds} s"),
+        _ => format!("{seconds}.{} s", rest / 100),
+    }
+}
+
+#[derive(Deserialize)]
+struct WireReview {
+    #[serde(default)]
+    review: String,
+}
+
+fn review(title: &str, wire: WireReview, unstated: ItemStatus) -> ToolItem {
+    ToolItem {
+        text: Some(wire.review).filter(|it| !it.is_empty()),
+        ..plain("review", title.to_owned(), ToolKind::Think, unstated)
+    }
+}

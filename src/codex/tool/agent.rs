@@ -1,0 +1,77 @@
+//! Subagents as tool calls of the thread that drives them.
+
+use super::{json, plain};
+use crate::codex::item::decode_status;
+use crate::codex::place::one_line;
+use crate::core::codex::{ItemStatus, ToolItem};
+use crate::core::ids::Json;
+use crate::core::update::ToolKind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireCall<'a> {
+    tool: String,
+    status: Option<String>,
+    #[serde(default)]
+    receiver_thread_ids: Vec<String>,
+    prompt: Option<String>,
+    #[serde(borrow)]
+    agents_states: Option<&'a RawValue>,
+}
+
+/// `collabAgentToolCall`: the input names the receivers and the prompt, the output their states.
+pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem {
+    let title = match wire.tool.as_str() {
+        "spawnAgent" => "Start a subagent",
+        "sendInput" | "sendMessage" => "Message a subagent",
+        "followupTask" => "Give a subagent another task",
+        "resumeAgent" => "Resume a subagent",
+        "wait" => "Wait for subagents",
+        "closeAgent" => "Close a subagent",
+        "interruptAgent" => "Interrupt a subagent",
+        "listAgents" => "List subagents",
+        other => other,
+    };
+    let input = serde_json::json!({"receiverThreadIds": wire.receiver_thread_ids, "prompt": wire.prompt});
+    ToolItem {
+        status: decode_status(wire.status.as_deref(), unstated),
+        input: Some(Json::trusted(input.to_string())),
+        output: json(wire.agents_states),
+        text: wire.prompt,
+        ..plain(&wire.tool, one_line(title), ToolKind::Other, unstated)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireActivity {
+    kind: String,
+    agent_thread_id: String,
+    #[serde(default)]
+    agent_path: String,
+    model: Option<String>,
+}
+
+/// `subAgentActivity`: one moment in a subagent's life; the input says which agent.
+pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolItem {
+    let agent = wire.agent_path.strip_prefix("/root/").unwrap_or(&wire.agent_path);
+    let title = match wire.kind.as_str() {
+        "started" => format!("Subagent {agent} started"),
+        "interacted" => format!("Subagent {agent} got a message"),
+        "interrupted" => format!("Subagent {agent} was interrupted"),
+        "completed" => format!("Subagent {agent} finished"),
+        other => format!("Subagent {agent}: {other}"),
+    };
+    let input = serde_json::json!({
+        "kind": wire.kind,
+        "agentThreadId": wire.agent_thread_id,
+        "agentPath": wire.agent_path,
+        "model": wire.model,
+    });
+    ToolItem {
+        input: Some(Json::trusted(input.to_string())),
+        ..plain("subAgentActivity", one_line(&title), ToolKind::Other, unstated)
+    }
+}

@@ -1,0 +1,246 @@
+//! Codex's answers, handed to whoever asked, and its requests, handed to the session.
+
+use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
+use super::effect::{Anomaly, Effect, Effects};
+use super::failure::Failure;
+use super::ids::{CodexCallId, RequestId, SessionId, Tick};
+use super::leaving::Loss;
+use super::link::Purpose;
+use super::opening::open_failure;
+use super::request::{Reply, SessionEntry, Ticket};
+use super::session::{History, Session};
+use super::timer::Timer;
+use super::{Core, asks};
+
+/// How long answers wait for the model list, in ms.
+const MODELS_BOUND: u64 = 2_000;
+
+impl Core {
+    pub(super) fn codex_answered(
+        &mut self,
+        now: Tick,
+        call: CodexCallId,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let Some(purpose) = self.link.answered(call) else {
+            return out.anomaly(Anomaly::UnknownAnswer { what: "answer of codex" });
+        };
+        match purpose {
+            Purpose::Initialize => self.initialized(now, result, out),
+            Purpose::Models => self.models_page(now, result, out),
+            Purpose::Open { ticket } => self.opened(now, ticket, result, out),
+            Purpose::ListThreads { ticket } => listed(ticket, result, out),
+            Purpose::Resume { session } => self.resumed(now, &session, result, out),
+            Purpose::Revive { session } => self.with(now, &session, out, |session, cx| {
+                session.revived(cx, thread_opened(result));
+            }),
+            Purpose::Replay { session } => self.with(now, &session, out, |session, cx| match result {
+                Ok(CodexReply::Items { items, next }) => session.replay_page(cx, items, next),
+                Ok(_) => session.history_refused(cx, &unexpected()),
+                Err(error) => session.history_refused(cx, &error),
+            }),
+            Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
+                Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
+                Ok(_) => session.history_refused(cx, &unexpected()),
+                Err(error) => session.history_refused(cx, &error),
+            }),
+            Purpose::TurnStart { session, key } => {
+                self.with(now, &session, out, |session, cx| session.turn_start_answered(cx, &key, result));
+            }
+            Purpose::TurnSteer { session, key } => {
+                self.with(now, &session, out, |session, cx| session.turn_steer_answered(cx, &key, result));
+            }
+            Purpose::Interrupt { session } => {
+                if let Err(error) = result {
+                    self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
+                }
+            }
+            Purpose::Terminals { session, listing } => {
+                self.with(now, &session, out, |session, cx| match result {
+                    Ok(CodexReply::Terminals { terminals, next }) => {
+                        session.terminals_page(cx, listing, terminals, next)
+                    }
+                    Ok(_) => session.terminals_refused(cx, unexpected().message),
+                    Err(error) => session.terminals_refused(cx, error.message),
+                })
+            }
+            Purpose::Terminate { session } => {
+                self.with(now, &session, out, |session, cx| session.terminate_answered(cx, result));
+            }
+            Purpose::Parting => {
+                if let Err(error) = result {
+                    out.anomaly(Anomaly::CodexRefused {
+                        method: "clean or unsubscribe",
+                        message: error.message,
+                    });
+                }
+            }
+        }
+    }
+
+    pub(super) fn initialized(
+        &mut self,
+        now: Tick,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        match result {
+            Ok(_) => {
+                self.link.ready(out);
+                if !self.models.is_known() {
+                    self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: None }, out);
+                    self.timers.arm(now.plus(MODELS_BOUND), Timer::Models);
+                }
+            }
+            Err(error) => {
+                let generation = self.link.generation();
+                out.push(Effect::EndCodex { generation });
+                let message = format!("the codex app-server refused to start: {}", error.message);
+                self.lost(now, generation, Loss { message, stderr: None, was_running: true }, out);
+            }
+        }
+    }
+
+    pub(super) fn models_page(
+        &mut self,
+        now: Tick,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        match result {
+            Ok(CodexReply::Models { models, next }) => {
+                self.models.page(models, next.is_none());
+                if next.is_some() {
+                    return self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: next }, out);
+                }
+            }
+            Ok(_) => self.models.give_up(),
+            Err(error) => {
+                out.anomaly(Anomaly::CodexRefused { method: "model/list", message: error.message });
+                self.models.give_up();
+            }
+        }
+        self.models_known(now, out);
+    }
+
+    /// Answers that waited for the models.
+    pub(super) fn models_known(&mut self, now: Tick, out: &mut Effects) {
+        for (ticket, session) in std::mem::take(&mut self.unanswered) {
+            self.with(now, &session, out, |session, cx| session.answer_open(cx, ticket));
+        }
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.answer_resume(&mut cx);
+        }
+    }
+
+    pub(super) fn opened(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let opened = match thread_opened(result) {
+            Ok(opened) => opened,
+            Err(error) => return out.refuse(ticket, open_failure("thread/start", None, &error)),
+        };
+        let mut session = Session::new(&opened, History::Known);
+        let notices = std::mem::take(&mut self.early_notices);
+        let id = session.id.clone();
+        let is_known = self.models.is_known();
+        let (_, mut cx) = self.split(now, out);
+        for (severity, title, description) in notices {
+            session.notice(&mut cx, severity, title, description);
+        }
+        match is_known {
+            true => session.answer_open(&mut cx, ticket),
+            false => self.unanswered.push((ticket, id.clone())),
+        }
+        self.sessions.insert(id, session);
+    }
+
+    pub(super) fn resumed(
+        &mut self,
+        now: Tick,
+        id: &SessionId,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let Some(resuming) = self.arriving.remove(id) else { return };
+        let error = match thread_opened(result) {
+            Ok(opened) => {
+                let (sessions, mut cx) = self.split(now, out);
+                let session =
+                    sessions.entry(id.clone()).or_insert_with(|| Session::new(&opened, History::Unread));
+                return session.resumed(&mut cx, &opened, resuming);
+            }
+            Err(error) => error,
+        };
+        out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
+    }
+
+    pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {
+        let session = match &ask {
+            CodexAsk::Command { thread, .. }
+            | CodexAsk::FileChange { thread, .. }
+            | CodexAsk::Permissions { thread, .. }
+            | CodexAsk::Questions { thread, .. }
+            | CodexAsk::McpForm { thread, .. }
+            | CodexAsk::McpUrl { thread, .. } => SessionId::of(thread),
+            CodexAsk::Unsupported { method } => {
+                let (_, mut cx) = self.split(now, out);
+                return asks::refuse(&mut cx, request, method);
+            }
+        };
+        let (sessions, mut cx) = self.split(now, out);
+        match sessions.get_mut(&session) {
+            Some(it) if it.closing.is_none() => it.asked(&mut cx, request, ask),
+            Some(_) | None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+        }
+    }
+}
+
+fn listed(ticket: Ticket, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+    match result {
+        Ok(CodexReply::Threads { threads, next }) => {
+            let sessions = threads
+                .into_iter()
+                .map(|it| SessionEntry {
+                    session: SessionId::of(&it.thread),
+                    cwd: it.cwd,
+                    title: it.title,
+                    updated_at: it.updated_at,
+                })
+                .collect();
+            out.respond(ticket, Reply::Sessions { sessions, next });
+        }
+        Ok(_) => out.refuse(ticket, open_failure("thread/list", None, &unexpected())),
+        Err(error) if error.message.contains("cursor") => {
+            out.refuse(ticket, Failure::InvalidParams("unknown cursor; start again without one".to_owned()));
+        }
+        Err(error) => out.refuse(ticket, open_failure("thread/list", None, &error)),
+    }
+}
+
+fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened, CodexError> {
+    match result {
+        Ok(CodexReply::ThreadOpened(opened)) => Ok(opened),
+        Ok(
+            CodexReply::Initialized { .. }
+            | CodexReply::Threads { .. }
+            | CodexReply::Items { .. }
+            | CodexReply::Turn(_)
+            | CodexReply::Terminals { .. }
+            | CodexReply::Terminated(_)
+            | CodexReply::Models { .. }
+            | CodexReply::Done,
+        ) => Err(unexpected()),
+        Err(error) => Err(error),
+    }
+}
+
+fn unexpected() -> CodexError {
+    CodexError { code: 0, message: "the answer has another shape than expected".to_owned() }
+}

@@ -1,0 +1,250 @@
+//! Config options of a session: model, effort, mode.
+//!
+//! Shows what is chosen; Codex learns it with the next turn.
+
+use super::codex::{Choices, Preset, ThreadOpened};
+use super::failure::Failure;
+use super::models::Catalogue;
+use super::request::OptionInput;
+use super::update::{ConfigOption, OptionCategory, OptionValue};
+
+const MODEL: &str = "model";
+const EFFORT: &str = "effort";
+const MODE: &str = "mode";
+/// Value of the mode while approval and sandbox fit no preset.
+const AS_CONFIGURED: &str = "custom";
+
+/// The choices of one session.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    model: String,
+    effort: Option<String>,
+    preset: Option<Preset>,
+    /// Chosen since the last turn began.
+    fresh: Choices,
+}
+
+impl Chosen {
+    pub(crate) fn of(thread: &ThreadOpened) -> Self {
+        Self {
+            model: thread.model.clone(),
+            effort: thread.effort.clone(),
+            preset: thread.preset,
+            fresh: Choices::default(),
+        }
+    }
+
+    /// Codex says what holds now; what was chosen since wins until it is told.
+    /// Returns whether anything shown changed.
+    pub(crate) fn learn(
+        &mut self,
+        model: Option<String>,
+        effort: Option<String>,
+        preset: Option<Preset>,
+    ) -> bool {
+        let before = (self.model.clone(), self.effort.clone(), self.preset);
+        if let (Some(model), None) = (model, &self.fresh.model) {
+            self.model = model;
+        }
+        if let (Some(effort), None) = (effort, &self.fresh.effort) {
+            self.effort = Some(effort);
+        }
+        if let (Some(preset), None) = (preset, &self.fresh.preset) {
+            self.preset = Some(preset);
+        }
+        before != (self.model.clone(), self.effort.clone(), self.preset)
+    }
+
+    /// What the next turn has to be told; it is told once.
+    pub(crate) fn take_fresh(&mut self) -> Choices {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// The turn was not started: its choices are still to be told.
+    pub(crate) fn give_back(&mut self, choices: Choices) {
+        self.fresh.model = self.fresh.model.take().or(choices.model);
+        self.fresh.effort = self.fresh.effort.take().or(choices.effort);
+        self.fresh.preset = self.fresh.preset.or(choices.preset);
+    }
+
+    /// Chooses a value.
+    ///
+    /// # Errors
+    /// `InvalidParams` for an unknown option, a value of the wrong type or none of its values;
+    /// nothing changes then.
+    pub(crate) fn set(&mut self, id: &str, value: &OptionInput, models: &Catalogue) -> Result<(), Failure> {
+        let options = self.list(models);
+        let Some(option) = options.iter().find(|option| option.id == id) else {
+            let known: Vec<_> = options.iter().map(|option| option.id).collect();
+            return Err(Failure::InvalidParams(format!(
+                "unknown config option; this session has {}",
+                known.join(", ")
+            )));
+        };
+        let OptionInput::Id(value) = value else {
+            return Err(Failure::InvalidParams(format!(
+                "config option {id} takes a value id, not a boolean"
+            )));
+        };
+        if !option.values.iter().any(|offered| offered.value == *value) {
+            let offered: Vec<_> = option.values.iter().map(|offered| offered.value.as_str()).collect();
+            return Err(Failure::InvalidParams(format!(
+                "config option {id} takes one of {}",
+                offered.join(", ")
+            )));
+        }
+        match id {
+            MODEL => self.choose_model(value, models),
+            EFFORT => {
+                self.effort = Some(value.clone());
+                self.fresh.effort = Some(value.clone());
+            }
+            _ => {
+                self.preset = Preset::named(value);
+                self.fresh.preset = self.preset;
+            }
+        }
+        Ok(())
+    }
+
+    /// The complete list; every current value is one of the values.
+    pub(crate) fn list(&self, models: &Catalogue) -> Vec<ConfigOption> {
+        let mut options = vec![self.mode(), self.model(models)];
+        options.extend(self.effort(models));
+        options
+    }
+
+    fn choose_model(&mut self, slug: &str, models: &Catalogue) {
+        self.model = slug.to_owned();
+        self.fresh.model = Some(slug.to_owned());
+        let Some(model) = models.find(slug) else { return };
+        let fits = |effort: &String| model.efforts.iter().any(|(value, _)| value == effort);
+        if !self.effort.as_ref().is_some_and(fits) {
+            self.effort.clone_from(&model.default_effort);
+            self.fresh.effort.clone_from(&model.default_effort);
+        }
+    }
+
+    fn mode(&self) -> ConfigOption {
+        let mut values: Vec<_> = Preset::ALL.iter().map(|preset| preset.value()).collect();
+        let current = match self.preset {
+            Some(preset) => preset.id().to_owned(),
+            None => {
+                let description = Some("Approval and sandbox from Codex's configuration".to_owned());
+                values.push(OptionValue {
+                    value: AS_CONFIGURED.to_owned(),
+                    name: "As configured".to_owned(),
+                    description,
+                });
+                AS_CONFIGURED.to_owned()
+            }
+        };
+        ConfigOption {
+            id: MODE,
+            name: "Mode",
+            description: Some("What Codex may do without asking, from the next turn on"),
+            category: OptionCategory::Mode,
+            current,
+            values,
+        }
+    }
+
+    fn model(&self, models: &Catalogue) -> ConfigOption {
+        let mut values: Vec<_> = models
+            .offered()
+            .map(|model| OptionValue {
+                value: model.slug.clone(),
+                name: model.name.clone(),
+                description: Some(model.description.clone()).filter(|text| !text.is_empty()),
+            })
+            .collect();
+        if !values.iter().any(|value| value.value == self.model) {
+            values.insert(
+                0,
+                OptionValue { value: self.model.clone(), name: self.model.clone(), description: None },
+            );
+        }
+        ConfigOption {
+            id: MODEL,
+            name: "Model",
+            description: None,
+            category: OptionCategory::Model,
+            current: self.model.clone(),
+            values,
+        }
+    }
+
+    fn effort(&self, models: &Catalogue) -> Option<ConfigOption> {
+        let model = models.find(&self.model);
+        let current = self.effort.clone().or_else(|| model?.default_effort.clone())?;
+        let mut values: Vec<_> = model
+            .into_iter()
+            .flat_map(|model| &model.efforts)
+            .map(|(value, description)| OptionValue {
+                value: value.clone(),
+                name: capitalised(value),
+                description: Some(description.clone()).filter(|text| !text.is_empty()),
+            })
+            .collect();
+        if !values.iter().any(|value| value.value == current) {
+            values.insert(
+                0,
+                OptionValue { value: current.clone(), name: capitalised(&current), description: None },
+            );
+        }
+        Some(ConfigOption {
+            id: EFFORT,
+            name: "Reasoning effort",
+            description: None,
+            category: OptionCategory::ThoughtLevel,
+            current,
+            values,
+        })
+    }
+}
+
+impl Preset {
+    /// All presets, the most careful first.
+    pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Auto, Self::FullAccess];
+
+    /// The id a client sees, also accepted from `INITIAL_AGENT_MODE`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Auto => "auto",
+            Self::FullAccess => "full-access",
+        }
+    }
+
+    /// The preset with this id; the names of the other adapters work too.
+    pub fn named(id: &str) -> Option<Self> {
+        match id {
+            "read-only" => Some(Self::ReadOnly),
+            "auto" | "agent" | "workspace-write" => Some(Self::Auto),
+            "full-access" | "agent-full-access" => Some(Self::FullAccess),
+            _ => None,
+        }
+    }
+
+    fn value(self) -> OptionValue {
+        let (name, description) = match self {
+            Self::ReadOnly => {
+                ("Read only", "Reads files and answers; asks before it runs or changes anything else")
+            }
+            Self::Auto => {
+                ("Auto", "Works inside the workspace; asks before it leaves it or uses the network")
+            }
+            Self::FullAccess => ("Full access", "No sandbox and no questions"),
+        };
+        OptionValue {
+            value: self.id().to_owned(),
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+        }
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,83 @@
+//! What a session may touch besides itself, during one step.
+
+use super::effect::Effects;
+use super::ids::{AskId, ItemId, SessionId, Tick};
+use super::input::Pressure;
+use super::link::Link;
+use super::models::Catalogue;
+use super::request::{ClientProfile, TerminalDisplay, Version};
+use super::timer::Timers;
+use std::collections::BTreeMap;
+
+/// The rest of the core, borrowed for one step.
+pub(crate) struct Cx<'a> {
+    pub(crate) now: Tick,
+    pub(crate) out: &'a mut Effects,
+    pub(crate) link: &'a mut Link,
+    pub(crate) timers: &'a mut Timers,
+    pub(crate) desk: &'a mut Desk,
+    pub(crate) models: &'a Catalogue,
+    pub(crate) client: &'a ClientProfile,
+}
+
+impl Cx<'_> {
+    pub(crate) fn version(&self) -> Version {
+        self.client.version
+    }
+
+    pub(crate) fn display(&self) -> TerminalDisplay {
+        self.client.terminals
+    }
+}
+
+/// Shared small accounts: whose question is whose, and who waits for a slow client.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    next_ask: i64,
+    asks: BTreeMap<AskId, SessionId>,
+    pub(crate) pressure: Pressure,
+    /// Output held back while the client does not keep up.
+    pub(crate) starved: Vec<(SessionId, ItemId)>,
+    /// Sessions whose close is answered.
+    pub(crate) closed: Vec<SessionId>,
+    next_key: u64,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self {
+            next_ask: 0,
+            asks: BTreeMap::new(),
+            pressure: Pressure::Low,
+            starved: Vec::new(),
+            closed: Vec::new(),
+            next_key: 0,
+        }
+    }
+}
+
+impl Desk {
+    /// A new question of `session`.
+    pub(crate) fn ask(&mut self, session: &SessionId) -> AskId {
+        self.next_ask += 1;
+        let ask = AskId(self.next_ask);
+        self.asks.insert(ask, session.clone());
+        ask
+    }
+
+    /// The question is settled: whose it was.
+    pub(crate) fn settle(&mut self, ask: AskId) -> Option<SessionId> {
+        self.asks.remove(&ask)
+    }
+
+    /// Whether this was ever a question of ours.
+    pub(crate) fn ever_asked(&self, ask: AskId) -> bool {
+        ask.0 >= 1 && ask.0 <= self.next_ask
+    }
+
+    /// A number for a new prompt key.
+    pub(crate) fn next_key(&mut self) -> u64 {
+        self.next_key += 1;
+        self.next_key
+    }
+}

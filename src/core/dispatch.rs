@@ -1,0 +1,114 @@
+//! Which input goes where.
+//!
+//! Decides nothing about sessions: finds the session and hands the input on.
+
+use super::codex::FromCodex;
+use super::effect::{Anomaly, Effects};
+use super::ids::{SessionId, ThreadId, Tick};
+use super::input::{Input, Pressure, SweepReport};
+use super::leaving::Loss;
+use super::session::Session;
+use super::timer::Timer;
+use super::{Core, Cx};
+
+impl Core {
+    pub(super) fn dispatch(&mut self, now: Tick, input: Input, out: &mut Effects) {
+        match input {
+            Input::Client(event) => self.client_event(now, event, out),
+            Input::Codex(event) => self.codex_event(now, event, out),
+            Input::Deadline => self.deadline(now, out),
+            Input::ClientQueue(pressure) => self.pressure(now, pressure, out),
+            Input::Swept { generation, report } => self.swept(now, generation, report, out),
+            Input::Signal(number) => self.leave(now, 128 + number, out),
+        }
+    }
+
+    fn codex_event(&mut self, now: Tick, event: FromCodex, out: &mut Effects) {
+        match event {
+            FromCodex::NotStarted { generation, message } => {
+                self.lost(now, generation, Loss { message, stderr: None, was_running: false }, out);
+            }
+            FromCodex::Died { generation, how, stderr } => {
+                let message = format!("the codex app-server ended ({how}); the next prompt starts it again");
+                self.lost(now, generation, Loss { message, stderr, was_running: true }, out);
+            }
+            FromCodex::Answered { call, result } => self.codex_answered(now, call, result, out),
+            FromCodex::Event(event) => self.event(now, event, out),
+            FromCodex::Asked { request, ask } => self.codex_asked(now, request, ask, out),
+        }
+    }
+
+    fn deadline(&mut self, now: Tick, out: &mut Effects) {
+        while let Some(timer) = self.timers.due(now) {
+            match timer {
+                Timer::Flush { session, item } => {
+                    self.with(now, &session, out, |session, cx| session.flush_due(cx, &item));
+                }
+                Timer::Recheck { session } => {
+                    self.with(now, &session, out, |session, cx| session.poll_terminals(cx));
+                }
+                Timer::TurnBound { session, turn } => {
+                    self.with(now, &session, out, |session, cx| session.turn_bound(cx, &turn));
+                }
+                Timer::QuietTurn { session, turn } => {
+                    self.with(now, &session, out, |session, cx| session.quiet_turn(cx, &turn));
+                }
+                Timer::CloseBound { session } => {
+                    self.with(now, &session, out, |session, cx| session.close_bound(cx));
+                }
+                Timer::Models => {
+                    if !self.models.is_known() {
+                        out.anomaly(Anomaly::UnknownAnswer { what: "no answer to model/list" });
+                        self.models.give_up();
+                        self.models_known(now, out);
+                    }
+                }
+                Timer::SweepBound { generation } => {
+                    if self.loss.is_some() && generation == self.link.generation() {
+                        self.swept(now, generation, SweepReport::default(), out);
+                    }
+                }
+                Timer::EndBound => self.exit(out),
+            }
+        }
+    }
+
+    fn pressure(&mut self, now: Tick, pressure: Pressure, out: &mut Effects) {
+        self.desk.pressure = pressure;
+        if pressure == Pressure::Low {
+            for (session, item) in std::mem::take(&mut self.desk.starved) {
+                self.with(now, &session, out, |session, cx| session.flush_due(cx, &item));
+            }
+        }
+    }
+
+    /// Does something with an open session; nothing if it is not open.
+    pub(super) fn with(
+        &mut self,
+        now: Tick,
+        session: &SessionId,
+        out: &mut Effects,
+        act: impl FnOnce(&mut Session, &mut Cx<'_>),
+    ) {
+        let (sessions, mut cx) = self.split(now, out);
+        if let Some(session) = sessions.get_mut(session) {
+            act(session, &mut cx);
+        }
+    }
+
+    /// Does something with the session of a thread that Codex speaks of.
+    pub(super) fn on(
+        &mut self,
+        now: Tick,
+        thread: &ThreadId,
+        out: &mut Effects,
+        what: &'static str,
+        act: impl FnOnce(&mut Session, &mut Cx<'_>),
+    ) {
+        let (sessions, mut cx) = self.split(now, out);
+        match sessions.get_mut(&SessionId::of(thread)) {
+            Some(session) => act(session, &mut cx),
+            None => cx.out.anomaly(Anomaly::UnknownThread { thread: thread.clone(), what }),
+        }
+    }
+}

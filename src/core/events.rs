@@ -1,0 +1,135 @@
+//! Codex's notifications, handed to the session of their thread.
+
+use super::Core;
+use super::codex::{Event, ThreadStatus};
+use super::effect::{Anomaly, Effects};
+use super::ids::Tick;
+use super::update::{Patch, Severity, Update};
+
+/// Notices kept for the first session.
+const EARLY_NOTICES: usize = 8;
+
+impl Core {
+    pub(super) fn event(&mut self, now: Tick, event: Event, out: &mut Effects) {
+        match event {
+            Event::ThreadStatus { thread, status } => match status {
+                ThreadStatus::NotLoaded => self.on(now, &thread, out, "status", |session, cx| {
+                    session.thread_is_gone(cx, "unloaded the thread");
+                }),
+                ThreadStatus::Idle => {
+                    self.on(now, &thread, out, "status", |session, cx| session.thread_is_idle(cx))
+                }
+                ThreadStatus::Active | ThreadStatus::SystemError => {}
+            },
+            Event::ThreadClosed { thread } => {
+                self.on(now, &thread, out, "end", |session, cx| {
+                    session.thread_is_gone(cx, "closed the thread")
+                });
+            }
+            Event::ThreadRemoved { thread } => self.on(now, &thread, out, "removal", |session, cx| {
+                session.thread_is_gone(cx, "archived or deleted the thread");
+            }),
+            Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
+                session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
+            }),
+            Event::Settings { thread, model, effort, preset } => {
+                self.on(now, &thread, out, "settings", |session, cx| {
+                    if session.chosen.learn(model, effort, preset) {
+                        let options = session.chosen.list(cx.models);
+                        session.emit(cx, Update::Options(options));
+                    }
+                });
+            }
+            Event::TurnStarted { thread, turn } => {
+                self.on(now, &thread, out, "turn", |session, cx| session.turn_is(cx, turn));
+            }
+            Event::TurnCompleted { thread, turn, end } => {
+                self.on(now, &thread, out, "end of a turn", |session, cx| {
+                    session.turn_completed(cx, &turn, end)
+                });
+            }
+            Event::ItemStarted { thread, turn, item } => {
+                self.on(now, &thread, out, "item", |session, cx| session.item_started(cx, &turn, item));
+            }
+            Event::ItemCompleted { thread, turn, item } => {
+                self.on(now, &thread, out, "end of an item", |session, cx| {
+                    session.item_completed(cx, &turn, item)
+                });
+            }
+            Event::AgentDelta { thread, item, text } | Event::PlanDelta { thread, item, text } => {
+                self.on(now, &thread, out, "text", |session, cx| session.agent_delta(cx, &item, &text));
+            }
+            Event::ThoughtDelta { thread, item, part, text } => {
+                self.on(now, &thread, out, "text", |session, cx| {
+                    session.thought_delta(cx, &item, part, &text)
+                });
+            }
+            Event::OutputDelta { thread, item, text } => {
+                self.on(now, &thread, out, "output", |session, cx| session.output(cx, &item, &text));
+            }
+            // Never part of the output: a tty echoes it already (D2).
+            Event::TerminalInput { .. } => {}
+            Event::RawOutput { thread, turn: _, item, text } => {
+                self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
+            }
+            Event::Patch { thread, item, changes } => {
+                self.on(now, &thread, out, "patch", |session, cx| session.patch(cx, &item, &changes));
+            }
+            Event::Progress { thread, item, message } => {
+                self.on(now, &thread, out, "progress", |session, cx| session.progress(cx, &item, message));
+            }
+            Event::Plan { thread, entries } => {
+                self.on(now, &thread, out, "plan", |session, cx| session.emit(cx, Update::Plan(entries)));
+            }
+            Event::TokenUsage { thread, turn, used, window } => {
+                self.on(now, &thread, out, "usage", |session, cx| {
+                    if let Some(size) = window {
+                        session.emit(cx, Update::Usage { used, size });
+                    }
+                    session.step_is_over(cx, &turn);
+                });
+            }
+            Event::RequestResolved { thread, request } => {
+                self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
+            }
+            Event::Error { thread: Some(thread), message, will_retry } => {
+                self.on(now, &thread, out, "error", |session, cx| {
+                    session.turn_error(cx, message, will_retry)
+                });
+            }
+            Event::Error { thread: None, message, .. } => {
+                self.tell_all(now, Severity::Error, "Codex reports an error".to_owned(), Some(message), out);
+            }
+            Event::Notice { thread: Some(thread), severity, title, description } => {
+                self.on(now, &thread, out, "notice", |session, cx| {
+                    session.notice(cx, severity, title, description)
+                });
+            }
+            Event::Notice { thread: None, severity, title, description } => {
+                self.tell_all(now, severity, title, description, out);
+            }
+            Event::Ignored { .. } => {}
+            Event::Unmapped { method } => out.anomaly(Anomaly::Unmapped { method }),
+        }
+    }
+
+    pub(super) fn tell_all(
+        &mut self,
+        now: Tick,
+        severity: Severity,
+        title: String,
+        description: Option<String>,
+        out: &mut Effects,
+    ) {
+        if self.sessions.is_empty() {
+            if self.early_notices.len() < EARLY_NOTICES {
+                self.early_notices.push((severity, title, description));
+            }
+            return;
+        }
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.notice(&mut cx, severity, title.clone(), description.clone());
+        }
+    }
+}

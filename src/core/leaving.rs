@@ -1,0 +1,143 @@
+//! Losing the app-server, and leaving: who is told what, in which order.
+
+use super::Core;
+use super::effect::{Anomaly, Effect, Effects};
+use super::failure::Failure;
+use super::ids::{Generation, Tick};
+use super::input::SweepReport;
+use super::link::Purpose;
+use super::timer::Timer;
+use super::update::Severity;
+
+/// How long a sweep may take, in ms.
+const SWEEP_BOUND: u64 = 3_000;
+/// How long the app-server may take to end before we leave without it, in ms.
+const END_BOUND: u64 = 4_500;
+
+/// Why an app-server is gone.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    pub(crate) message: String,
+    /// Its last lines.
+    pub(crate) stderr: Option<String>,
+    /// `false` where it could not even be started.
+    pub(crate) was_running: bool,
+}
+
+impl Loss {
+    fn failure(&self) -> Failure {
+        Failure::AppServer { message: self.message.clone(), stderr: self.stderr.clone() }
+    }
+}
+
+/// We are on our way out.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    code: i32,
+    said: bool,
+}
+
+impl Core {
+    pub(super) fn lost(&mut self, now: Tick, generation: Generation, loss: Loss, out: &mut Effects) {
+        if generation != self.link.generation() || self.link.is_down() {
+            return out.anomaly(Anomaly::StaleGeneration { generation });
+        }
+        let failure = loss.failure();
+        for purpose in self.link.lost(now, loss) {
+            match purpose {
+                Purpose::Open { ticket } | Purpose::ListThreads { ticket } => {
+                    out.refuse(ticket, failure.clone())
+                }
+                Purpose::Resume { session } => {
+                    if let Some(resuming) = self.arriving.remove(&session) {
+                        out.refuse(resuming.ticket, failure.clone());
+                    }
+                }
+                // Their sessions are told as a whole.
+                Purpose::Initialize
+                | Purpose::Models
+                | Purpose::Revive { .. }
+                | Purpose::Replay { .. }
+                | Purpose::KeyScan { .. }
+                | Purpose::TurnStart { .. }
+                | Purpose::TurnSteer { .. }
+                | Purpose::Interrupt { .. }
+                | Purpose::Terminals { .. }
+                | Purpose::Terminate { .. }
+                | Purpose::Parting => {}
+            }
+        }
+        for (ticket, session) in std::mem::take(&mut self.unanswered) {
+            self.sessions.remove(&session);
+            out.refuse(ticket, failure.clone());
+        }
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.app_server_lost(&mut cx, &failure);
+        }
+        self.loss = Some(failure);
+        let threads = self.link.take_marked();
+        if threads.is_empty() {
+            return self.swept(now, generation, SweepReport::default(), out);
+        }
+        out.push(Effect::Sweep { generation, threads });
+        self.timers.arm(now.plus(SWEEP_BOUND), Timer::SweepBound { generation });
+    }
+
+    pub(super) fn swept(
+        &mut self,
+        now: Tick,
+        generation: Generation,
+        report: SweepReport,
+        out: &mut Effects,
+    ) {
+        if generation != self.link.generation() {
+            return out.anomaly(Anomaly::StaleGeneration { generation });
+        }
+        // The bound came first and everything was said.
+        let Some(failure) = self.loss.take() else { return };
+        if report.left > 0 {
+            let title = format!("{} processes of the lost app-server could not be ended", report.left);
+            self.tell_all(now, Severity::Warning, title, None, out);
+        }
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.swept(&mut cx, &failure);
+        }
+        self.exit_if_alone(out);
+    }
+
+    /// D9: everything ends, then we do.
+    pub(super) fn leave(&mut self, now: Tick, code: i32, out: &mut Effects) {
+        if self.leaving.is_some() {
+            return;
+        }
+        self.leaving = Some(Leaving { code, said: false });
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.leave(&mut cx);
+        }
+        if !self.link.is_down() {
+            out.push(Effect::EndCodex { generation: self.link.generation() });
+            self.timers.arm(now.plus(END_BOUND), Timer::EndBound);
+        }
+        self.exit_if_alone(out);
+    }
+
+    pub(super) fn exit_if_alone(&mut self, out: &mut Effects) {
+        let is_alone = self.link.is_down() && self.loss.is_none();
+        if is_alone {
+            self.exit(out);
+        }
+    }
+
+    pub(super) fn exit(&mut self, out: &mut Effects) {
+        match &mut self.leaving {
+            Some(leaving) if !leaving.said => {
+                leaving.said = true;
+                out.push(Effect::Exit { code: leaving.code });
+            }
+            Some(_) | None => {}
+        }
+    }
+}

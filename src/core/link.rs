@@ -1,0 +1,199 @@
+//! Our end of the app-server: is it there, what have we asked it, may it be started again.
+//!
+//! Does not know sessions: a `Purpose` says who waits for an answer.
+
+use super::codex::CodexRequest;
+use super::effect::{Effect, Effects};
+use super::failure::Failure;
+use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
+use super::leaving::Loss;
+use super::listing::Listing;
+use super::request::Ticket;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deaths within `CRASH_WINDOW` after which we stop starting it.
+const CRASH_LIMIT: usize = 3;
+/// Milliseconds.
+const CRASH_WINDOW: u64 = 60_000;
+
+/// Why we asked, and who waits.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    Initialize,
+    Models,
+    /// `session/new`.
+    Open {
+        ticket: Ticket,
+    },
+    /// `session/list`.
+    ListThreads {
+        ticket: Ticket,
+    },
+    /// `session/resume`, `session/load`: the session holds the ticket.
+    Resume {
+        session: SessionId,
+    },
+    /// A thread of a former app-server is loaded again before its next turn.
+    Revive {
+        session: SessionId,
+    },
+    /// One page of the history for a replay.
+    Replay {
+        session: SessionId,
+    },
+    /// One page of the history, looking for a prompt key.
+    KeyScan {
+        session: SessionId,
+    },
+    TurnStart {
+        session: SessionId,
+        key: PromptKey,
+    },
+    TurnSteer {
+        session: SessionId,
+        key: PromptKey,
+    },
+    Interrupt {
+        session: SessionId,
+    },
+    /// One page of the terminals.
+    Terminals {
+        session: SessionId,
+        listing: Listing,
+    },
+    Terminate {
+        session: SessionId,
+    },
+    /// `clean` or `unsubscribe` of a closing session: nobody waits.
+    Parting,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Not running; with the last words of the one before.
+    Down {
+        stderr: Option<String>,
+    },
+    Starting,
+    Ready,
+}
+
+/// The app-server as the core sees it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    phase: Phase,
+    generation: Generation,
+    next_call: i64,
+    pending: BTreeMap<CodexCallId, Purpose>,
+    backlog: Vec<(CodexCallId, CodexRequest)>,
+    deaths: Vec<Tick>,
+    /// Threads that ran commands under this app-server: what a sweep looks for.
+    marked: BTreeSet<ThreadId>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Down { last: None },
+            generation: Generation(0),
+            next_call: 0,
+            pending: BTreeMap::new(),
+            backlog: Vec::new(),
+            deaths: Vec::new(),
+            marked: BTreeSet::new(),
+        }
+    }
+}
+
+impl Link {
+    /// Makes sure that an app-server runs or is being started.
+    ///
+    /// # Errors
+    /// `Failure::AppServer` while a crash loop is cut off.
+    pub(crate) fn ensure(&mut self, now: Tick, out: &mut Effects) -> Result<(), Failure> {
+        let Phase::Down { last } = &self.phase else { return Ok(()) };
+        self.deaths.retain(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
+        if self.deaths.len() >= CRASH_LIMIT {
+            let (last, stderr) =
+                last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
+            let message = format!(
+                "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
+                 run `appserver-acp doctor` to see why, then try again; the last time: {last}"
+            );
+            return Err(Failure::AppServer { message, stderr });
+        }
+        self.generation = Generation(self.generation.0 + 1);
+        self.phase = Phase::Starting;
+        out.push(Effect::StartCodex { generation: self.generation });
+        let call = self.register(Purpose::Initialize);
+        out.push(Effect::Call { call, request: CodexRequest::Initialize });
+        Ok(())
+    }
+
+    /// Asks Codex; waits for its `initialize` if need be. Without an app-server nothing is asked:
+    /// whoever holds a ticket calls `ensure` first.
+    pub(crate) fn call(&mut self, purpose: Purpose, request: CodexRequest, out: &mut Effects) {
+        match self.phase {
+            Phase::Down { .. } => {}
+            Phase::Starting => {
+                let call = self.register(purpose);
+                self.backlog.push((call, request));
+            }
+            Phase::Ready => {
+                let call = self.register(purpose);
+                out.push(Effect::Call { call, request });
+            }
+        }
+    }
+
+    /// `initialize` was answered: what waited goes out, in order.
+    pub(crate) fn ready(&mut self, out: &mut Effects) {
+        self.phase = Phase::Ready;
+        for (call, request) in self.backlog.drain(..) {
+            out.push(Effect::Call { call, request });
+        }
+    }
+
+    /// Takes the purpose of an answered call.
+    pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
+        self.pending.remove(&call)
+    }
+
+    /// The app-server is gone: everybody who waited, in the order they asked.
+    pub(crate) fn lost(&mut self, now: Tick, loss: Loss) -> Vec<Purpose> {
+        // One that was never there costs nothing to try again, and its reason is the better one.
+        if loss.was_running {
+            self.deaths.push(now);
+        }
+        self.phase = Phase::Down { last: Some(loss) };
+        self.backlog.clear();
+        std::mem::take(&mut self.pending).into_values().collect()
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        matches!(self.phase, Phase::Down { .. })
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// A command of `thread` was started.
+    pub(crate) fn mark(&mut self, thread: &ThreadId) {
+        if !self.marked.contains(thread) {
+            self.marked.insert(thread.clone());
+        }
+    }
+
+    /// The threads to sweep for; they are ours no more.
+    pub(crate) fn take_marked(&mut self) -> Vec<ThreadId> {
+        std::mem::take(&mut self.marked).into_iter().collect()
+    }
+
+    fn register(&mut self, purpose: Purpose) -> CodexCallId {
+        self.next_call += 1;
+        let call = CodexCallId(self.next_call);
+        self.pending.insert(call, purpose);
+        call
+    }
+}

@@ -1,0 +1,143 @@
+//! Reads `backgroundTerminals/list` and squares it with the ledger.
+//!
+//! The list confirms life and finds processes; it never decides who is listed (D3).
+
+use super::codex::{CodexRequest, LiveTerminal};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::ids::ItemId;
+use super::link::Purpose;
+use super::session::{Session, Tie};
+use super::stopping::Closing;
+use super::timer::Timer;
+use super::update::EndedBy;
+use crate::background::ledger::Call;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a command may be missing before its end counts as unseen, in ms (D11).
+const MISSING: u64 = 1_000;
+/// Bytes of output kept for commands that are not known yet.
+const ORPHAN_BYTES: usize = 256 * 1024;
+
+/// One reading of the list, page by page.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pages: Vec<LiveTerminal>,
+    /// Ledger order at the time of asking: what came later cannot be in it.
+    asked_at: u64,
+}
+
+/// What a session knows of its readings.
+#[derive(Debug, Default)]
+pub(crate) struct Polls {
+    running: bool,
+    again: bool,
+    orphans: BTreeMap<ItemId, String>,
+    orphan_bytes: usize,
+}
+
+impl Polls {
+    /// Keeps output of a command that is not known yet.
+    pub(crate) fn keep_orphan(&mut self, item: &ItemId, text: &str) {
+        if self.orphan_bytes + text.len() <= ORPHAN_BYTES {
+            self.orphan_bytes += text.len();
+            self.orphans.entry(item.clone()).or_default().push_str(text);
+        }
+    }
+
+    pub(crate) fn take_orphan(&mut self, item: &ItemId) -> String {
+        let text = self.orphans.remove(item).unwrap_or_default();
+        self.orphan_bytes -= text.len();
+        text
+    }
+
+    /// No answer will come any more.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Session {
+    /// Asks for the list; a question that is already on its way is asked again afterwards.
+    pub(crate) fn poll_terminals(&mut self, cx: &mut Cx<'_>) {
+        if self.tie != Tie::Loaded || self.closing.as_ref().is_some_and(Closing::is_done) {
+            return;
+        }
+        if self.polls.running {
+            self.polls.again = true;
+            return;
+        }
+        self.polls.running = true;
+        let listing = Listing { pages: Vec::new(), asked_at: self.ledger.seq() };
+        self.ask_page(cx, listing, None);
+    }
+
+    fn ask_page(&mut self, cx: &mut Cx<'_>, listing: Listing, cursor: Option<String>) {
+        let request = CodexRequest::TerminalsList { thread: self.thread.clone(), cursor };
+        cx.link.call(Purpose::Terminals { session: self.id.clone(), listing }, request, cx.out);
+    }
+
+    /// One page is here.
+    pub(crate) fn terminals_page(
+        &mut self,
+        cx: &mut Cx<'_>,
+        mut listing: Listing,
+        terminals: Vec<LiveTerminal>,
+        next: Option<String>,
+    ) {
+        listing.pages.extend(terminals);
+        match next {
+            Some(_) => self.ask_page(cx, listing, next),
+            None => self.terminals_known(cx, &listing),
+        }
+    }
+
+    /// Codex could not say; the next occasion asks again.
+    pub(crate) fn terminals_refused(&mut self, cx: &mut Cx<'_>, message: String) {
+        cx.out.anomaly(Anomaly::CodexRefused { method: "thread/backgroundTerminals/list", message });
+        self.polls.running = false;
+        self.resume_listed(cx);
+    }
+
+    fn terminals_known(&mut self, cx: &mut Cx<'_>, listing: &Listing) {
+        self.polls.running = false;
+        for it in &listing.pages {
+            // A list may be older than an end that was reported meanwhile.
+            if !self.ledger.has_closed(&it.item) {
+                self.process_found(cx, it);
+            }
+        }
+        let named: BTreeSet<_> = listing.pages.iter().map(|it| &it.item).collect();
+        let is_expected = |call: &Call| {
+            call.seq <= listing.asked_at
+                && call.command().is_some_and(|command| {
+                    !command.own_shell && (command.approved || command.live().is_some())
+                })
+        };
+        let mut recheck = false;
+        for item in self.ledger.items(is_expected) {
+            if named.contains(&item) {
+                continue;
+            }
+            let now = cx.now;
+            let Some(missing) = self.missing_since(&item) else { continue };
+            let since = *missing.get_or_insert(now);
+            if now.0 - since.0 >= MISSING {
+                cx.out.anomaly(Anomaly::SilentEnd { thread: self.thread.clone(), item: item.clone() });
+                self.end_unseen(cx, &item, EndedBy::Codex, "codex no longer lists it and reported no end");
+            } else {
+                recheck = true;
+            }
+        }
+        if recheck {
+            cx.timers.arm(cx.now.plus(MISSING), Timer::Recheck { session: self.id.clone() });
+        }
+        if std::mem::take(&mut self.polls.again) {
+            self.poll_terminals(cx);
+        }
+        self.resume_listed(cx);
+        self.report(cx);
+        self.turn_may_finish(cx);
+        self.close_if_done(cx);
+    }
+}

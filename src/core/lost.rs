@@ -1,0 +1,75 @@
+//! D10: a dead app-server is an event, not an end.
+//!
+//! First what nobody can say any more, then the sweep, then the ends, then a quiet session.
+
+use super::codex::TurnEnd;
+use super::cx::Cx;
+use super::failure::Failure;
+use super::session::{Session, Tie};
+use super::turn::{Front, Turn};
+use super::update::{EndedBy, Severity};
+
+impl Session {
+    /// The app-server of this session's thread ended.
+    pub(crate) fn app_server_lost(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+        self.withdraw_asks(cx);
+        self.polls.reset();
+        if self.tie == Tie::Unloaded {
+            return;
+        }
+        self.tie = Tie::Lost;
+        if let Some(resuming) = self.resuming.take() {
+            cx.out.refuse(resuming.ticket, failure.clone());
+            self.release(cx);
+        }
+        self.notice(cx, Severity::Error, failure.to_string(), None);
+        if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
+            let (cancelled, waiting, choices) =
+                (*cancelled, std::mem::take(waiting), std::mem::take(choices));
+            self.chosen.give_back(choices);
+            self.front = Front::Idle;
+            if !waiting.is_empty() {
+                let mut turn = Turn::new(None, waiting);
+                turn.cancelled = cancelled;
+                self.front = Front::Active(turn);
+            }
+        }
+        self.refuse_sent(cx, failure);
+        self.report(cx);
+    }
+
+    /// The sweep is over: nothing of the lost app-server lives.
+    pub(crate) fn swept(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+        if self.tie != Tie::Lost {
+            return;
+        }
+        self.end_all_unseen(cx, EndedBy::AppServerLost, "the codex app-server ended and took it along");
+        self.tie = Tie::Unloaded;
+        if let Front::Active(turn) = &mut self.front {
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: failure.to_string() });
+            self.finish_turn(cx);
+        }
+        for item in self.ledger.items(|_| true) {
+            self.close_call(
+                cx,
+                &item,
+                super::update::FinalStatus::Failed,
+                super::update::CallChange::default(),
+            );
+        }
+        self.report(cx);
+        self.close_if_done(cx);
+        self.pump_after_loss(cx);
+    }
+
+    /// Prompts that were held go on with a new app-server.
+    fn pump_after_loss(&mut self, cx: &mut Cx<'_>) {
+        if self.prompts.is_empty() {
+            return;
+        }
+        match cx.link.ensure(cx.now, cx.out) {
+            Ok(()) => self.pump(cx),
+            Err(failure) => self.refuse_all(cx, &failure),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The models that Codex offers, asked once per app-server.
+
+use super::codex::Model;
+
+/// What is known of the models.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    models: Vec<Model>,
+    pages: Vec<Model>,
+    known: bool,
+}
+
+impl Catalogue {
+    /// One more page; the last one makes the list known.
+    pub(crate) fn page(&mut self, models: Vec<Model>, is_last: bool) {
+        self.pages.extend(models);
+        if is_last {
+            self.models = std::mem::take(&mut self.pages);
+            self.known = true;
+        }
+    }
+
+    /// Codex cannot say: sessions offer the model they have.
+    pub(crate) fn give_up(&mut self) {
+        self.pages.clear();
+        self.known = true;
+    }
+
+    /// Whether anything is to be waited for.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Models to offer, in Codex's order.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &Model> {
+        self.models.iter().filter(|model| !model.hidden)
+    }
+
+    /// The model with this slug, hidden ones included.
+    pub(crate) fn find(&self, slug: &str) -> Option<&Model> {
+        self.models.iter().find(|model| model.slug == slug)
+    }
+}

@@ -1,0 +1,338 @@
+//! D16: prompts on their way into the thread.
+//!
+//! In order; steered into a running turn, else they start one; inserted when Codex says so.
+
+use super::codex::{CodexError, CodexReply, CodexRequest};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::failure::Failure;
+use super::ids::{ItemId, MessageId, PromptKey, RequestId, TurnId};
+use super::link::Purpose;
+use super::request::{PromptPart, Reply, Ticket, Version};
+use super::session::{History, Session, Tie};
+use super::turn::Front;
+use super::update::{Content, StopReason, Update};
+use std::collections::VecDeque;
+
+/// A prompt that is not inserted yet.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) ticket: Ticket,
+    /// More requests with the same key: they get the same answer.
+    pub(crate) twins: Vec<Ticket>,
+    pub(crate) key: PromptKey,
+    pub(crate) origin: Origin,
+    pub(crate) parts: Vec<PromptPart>,
+    pub(crate) stage: Stage,
+}
+
+/// Who made the key of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Fresh: it is in no thread.
+    Ours,
+    /// An `idempotencyKey`: it may have been inserted by an earlier process.
+    Client,
+}
+
+/// How far a prompt is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Held,
+    /// `turn/steer` is with Codex.
+    Steered,
+    /// `turn/start` is with Codex, or was answered with this turn.
+    Started(Option<TurnId>),
+}
+
+impl Session {
+    /// `session/prompt`. A key of the client's may be in the thread already; a fresh one is not.
+    pub(crate) fn prompt(
+        &mut self,
+        cx: &mut Cx<'_>,
+        ticket: Ticket,
+        parts: Vec<PromptPart>,
+        key: PromptKey,
+        is_fresh: bool,
+    ) {
+        if let Some(message) = self.inserted.get(&key) {
+            let message = message.clone();
+            return self.answer_inserted(cx, ticket, message);
+        }
+        if let Some(twin) = self.prompts.iter_mut().find(|prompt| prompt.key == key) {
+            return twin.twins.push(ticket);
+        }
+        if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
+            return cx.out.refuse(ticket, failure);
+        }
+        let origin = if is_fresh { Origin::Ours } else { Origin::Client };
+        self.prompts.push_back(Prompt { ticket, twins: Vec::new(), key, origin, parts, stage: Stage::Held });
+        self.pump(cx);
+    }
+
+    /// Sends the next held prompt if its time has come: one at a time, so that order holds.
+    pub(crate) fn pump(&mut self, cx: &mut Cx<'_>) {
+        let is_sent = |prompt: &Prompt| prompt.stage != Stage::Held;
+        if self.closing.is_some() || self.prompts.iter().any(is_sent) {
+            return;
+        }
+        if self.prompts.is_empty() || !self.is_ready_for_prompts(cx) {
+            return;
+        }
+        let turn = match &self.front {
+            Front::Idle => None,
+            Front::Active(turn) if turn.is_steerable() => turn.id.clone(),
+            Front::Starting { .. } | Front::Active(_) => return,
+        };
+        let Some(prompt) = self.prompts.front_mut() else { return };
+        prompt.stage = if turn.is_some() { Stage::Steered } else { Stage::Started(None) };
+        let (key, input, thread) = (prompt.key.clone(), prompt.parts.clone(), self.thread.clone());
+        let session = self.id.clone();
+        match turn {
+            Some(turn) => {
+                let request = CodexRequest::TurnSteer { thread, turn, key: key.clone(), input };
+                cx.link.call(Purpose::TurnSteer { session, key }, request, cx.out);
+            }
+            None => {
+                let choices = self.chosen.take_fresh();
+                self.front =
+                    Front::Starting { cancelled: false, waiting: Vec::new(), choices: choices.clone() };
+                let request = CodexRequest::TurnStart { thread, key: key.clone(), input, choices };
+                cx.link.call(Purpose::TurnStart { session, key }, request, cx.out);
+            }
+        }
+    }
+
+    fn is_ready_for_prompts(&mut self, cx: &mut Cx<'_>) -> bool {
+        match self.tie {
+            Tie::Loaded => {}
+            Tie::Reviving | Tie::Lost => return false,
+            Tie::Unloaded => {
+                self.tie = Tie::Reviving;
+                let request = CodexRequest::ThreadResume {
+                    thread: self.thread.clone(),
+                    cwd: None,
+                    mcp_servers: Vec::new(),
+                };
+                cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
+                return false;
+            }
+        }
+        match self.history {
+            History::Known => true,
+            History::Reading => false,
+            History::Unread if self.prompts.iter().all(|prompt| prompt.origin == Origin::Ours) => true,
+            History::Unread => {
+                self.history = History::Reading;
+                self.scan_keys(cx, None);
+                false
+            }
+        }
+    }
+
+    /// Reads the thread's messages for the keys they were sent with (V2-35).
+    pub(crate) fn scan_keys(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
+        let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: 200 };
+        cx.link.call(Purpose::KeyScan { session: self.id.clone() }, request, cx.out);
+    }
+
+    /// The keys are read: prompts that are in the thread already are answered, the rest goes on.
+    pub(crate) fn keys_known(&mut self, cx: &mut Cx<'_>) {
+        self.history = History::Known;
+        let (known, left) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| self.inserted.contains_key(&prompt.key));
+        self.prompts = left;
+        let known: VecDeque<Prompt> = known;
+        for prompt in known {
+            let message = self.inserted[&prompt.key].clone();
+            for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
+                self.answer_inserted(cx, ticket, message.clone());
+            }
+        }
+        self.pump(cx);
+    }
+
+    /// Codex answered `turn/start`.
+    pub(crate) fn turn_start_answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: &PromptKey,
+        result: Result<CodexReply, CodexError>,
+    ) {
+        match result {
+            Ok(CodexReply::Turn(turn)) => {
+                if let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.key == *key) {
+                    prompt.stage = Stage::Started(Some(turn.clone()));
+                }
+                self.turn_is(cx, turn);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                if let Front::Starting { waiting, choices, .. } = &mut self.front {
+                    let (waiting, choices) = (std::mem::take(waiting), std::mem::take(choices));
+                    self.front = Front::Idle;
+                    self.chosen.give_back(choices);
+                    for ticket in waiting {
+                        cx.out.refuse(ticket, Failure::TurnFailed { message: error.message.clone() });
+                    }
+                }
+                self.refuse_prompt(cx, key, &refusal("turn/start", &error));
+                self.pump(cx);
+            }
+        }
+    }
+
+    /// Codex answered `turn/steer`.
+    pub(crate) fn turn_steer_answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        key: &PromptKey,
+        result: Result<CodexReply, CodexError>,
+    ) {
+        if let Err(error) = result {
+            // The turn cannot be steered or is over: the prompt waits for the next one.
+            cx.out.anomaly(Anomaly::CodexRefused { method: "turn/steer", message: error.message });
+            if let Front::Active(turn) = &mut self.front {
+                turn.no_steering = true;
+            }
+            let is_it = |prompt: &&mut Prompt| prompt.key == *key && prompt.stage == Stage::Steered;
+            if let Some(prompt) = self.prompts.iter_mut().find(is_it) {
+                prompt.stage = Stage::Held;
+            }
+            self.pump(cx);
+        }
+    }
+
+    /// A user's message is in the thread: ours or somebody else's.
+    pub(crate) fn message_inserted(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        key: Option<PromptKey>,
+        content: Vec<Content>,
+    ) {
+        let message = MessageId::from(item);
+        let ours = key.as_ref().and_then(|key| self.prompts.iter().position(|prompt| prompt.key == *key));
+        // A v1 client shows what it sent by itself.
+        if ours.is_none() || cx.version() == Version::V2 {
+            self.emit(cx, Update::UserMessage { message: message.clone(), content });
+        }
+        if let Some(key) = key {
+            self.inserted.insert(key, message.clone());
+        }
+        if let Some(prompt) = ours.and_then(|at| self.prompts.remove(at)) {
+            for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
+                self.answer_inserted(cx, ticket, message.clone());
+            }
+            self.pump(cx);
+        }
+    }
+
+    fn answer_inserted(&mut self, cx: &mut Cx<'_>, ticket: Ticket, message: MessageId) {
+        match cx.version() {
+            Version::V2 => cx.out.respond(ticket, Reply::Inserted { message }),
+            Version::V1 => match self.waiting() {
+                Some(waiting) => waiting.push(ticket),
+                None => cx.out.respond(ticket, self.turn_ended(StopReason::EndTurn)),
+            },
+        }
+    }
+
+    /// `$/cancel_request` of a prompt that is not with Codex yet. Returns whether it was here.
+    pub(crate) fn cancel_held(&mut self, cx: &mut Cx<'_>, request: &RequestId) -> bool {
+        let is_it = |prompt: &Prompt| prompt.stage == Stage::Held && prompt.ticket.id() == request;
+        let Some(prompt) = self.prompts.iter().position(is_it).and_then(|at| self.prompts.remove(at)) else {
+            return false;
+        };
+        self.cancel_prompt(cx, prompt);
+        true
+    }
+
+    /// All prompts that are not with Codex yet (V2-33).
+    pub(crate) fn cancel_all_held(&mut self, cx: &mut Cx<'_>) {
+        let (held, sent) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage == Stage::Held);
+        self.prompts = sent;
+        let held: VecDeque<Prompt> = held;
+        for prompt in held {
+            self.cancel_prompt(cx, prompt);
+        }
+    }
+
+    /// `turn` is over and Codex did not take these.
+    pub(crate) fn settle_sent(&mut self, cx: &mut Cx<'_>, turn: Option<&TurnId>, stop: &StopReason) {
+        for mut prompt in std::mem::take(&mut self.prompts) {
+            let is_its_turn = match &prompt.stage {
+                Stage::Held => false,
+                Stage::Steered => true,
+                Stage::Started(started) => started.is_some() && started.as_ref() == turn,
+            };
+            match stop {
+                _ if !is_its_turn => self.prompts.push_back(prompt),
+                StopReason::Cancelled => self.cancel_prompt(cx, prompt),
+                StopReason::Error { message } => {
+                    refuse(cx, prompt, &Failure::TurnFailed { message: message.clone() })
+                }
+                StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal
+                    if prompt.stage == Stage::Steered =>
+                {
+                    // Steered too late: it starts the next turn.
+                    prompt.stage = Stage::Held;
+                    self.prompts.push_back(prompt);
+                }
+                StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal => {
+                    let message = "codex ended the turn without showing that it took the message".to_owned();
+                    refuse(cx, prompt, &Failure::TurnFailed { message });
+                }
+            }
+        }
+    }
+
+    /// Refuses what is with Codex.
+    pub(crate) fn refuse_sent(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+        let (sent, held) = std::mem::take(&mut self.prompts)
+            .into_iter()
+            .partition(|prompt: &Prompt| prompt.stage != Stage::Held);
+        self.prompts = held;
+        let sent: VecDeque<Prompt> = sent;
+        for prompt in sent {
+            refuse(cx, prompt, failure);
+        }
+    }
+
+    /// Refuses everything that waits.
+    pub(crate) fn refuse_all(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+        for prompt in std::mem::take(&mut self.prompts) {
+            refuse(cx, prompt, failure);
+        }
+    }
+
+    fn refuse_prompt(&mut self, cx: &mut Cx<'_>, key: &PromptKey, failure: &Failure) {
+        let at = self.prompts.iter().position(|prompt| prompt.key == *key);
+        if let Some(prompt) = at.and_then(|at| self.prompts.remove(at)) {
+            refuse(cx, prompt, failure);
+        }
+    }
+
+    fn cancel_prompt(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
+        for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
+            match cx.version() {
+                Version::V2 => cx.out.refuse(ticket, Failure::Cancelled),
+                Version::V1 => cx.out.respond(ticket, self.turn_ended(StopReason::Cancelled)),
+            }
+        }
+    }
+}
+
+fn refuse(cx: &mut Cx<'_>, prompt: Prompt, failure: &Failure) {
+    for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
+        cx.out.refuse(ticket, failure.clone());
+    }
+}
+
+/// Codex's refusal, for the client.
+pub(crate) fn refusal(method: &'static str, error: &CodexError) -> Failure {
+    Failure::Codex { method, message: error.message.clone(), code: error.code }
+}

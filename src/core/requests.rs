@@ -1,0 +1,155 @@
+//! What the client wants, handed to the session it is about.
+
+use super::Core;
+use super::codex::{Choices, CodexRequest};
+use super::effect::{Anomaly, Effects};
+use super::failure::Failure;
+use super::ids::{PromptKey, SessionId, Tick};
+use super::input::FromClient;
+use super::link::Purpose;
+use super::opening::Resuming;
+use super::request::{Place, PromptPart, Reply, Request, Ticket};
+
+/// Sessions per page of `session/list`.
+const LIST_PAGE: u32 = 50;
+
+impl Core {
+    pub(super) fn client_event(&mut self, now: Tick, event: FromClient, out: &mut Effects) {
+        match event {
+            FromClient::Hello(profile) => {
+                self.client = profile;
+                // The first request that needs it reports a refusal.
+                let _ = self.link.ensure(now, out);
+            }
+            FromClient::Request { ticket, request } => self.request(now, ticket, request, out),
+            FromClient::CancelSession { session } => {
+                self.with(now, &session, out, |session, cx| session.cancel(cx));
+            }
+            FromClient::CancelRequest { request } => {
+                let (sessions, mut cx) = self.split(now, out);
+                for session in sessions.values_mut() {
+                    if session.cancel_held(&mut cx, &request) {
+                        return;
+                    }
+                }
+            }
+            FromClient::Answered { ask, answer } => match self.desk.settle(ask) {
+                Some(session) => {
+                    self.with(now, &session, out, |session, cx| session.answered(cx, ask, answer));
+                }
+                // A withdrawn question may be answered all the same (V2-48).
+                None if self.desk.ever_asked(ask) => {}
+                None => out.anomaly(Anomaly::UnknownAnswer { what: "answer to a question" }),
+            },
+            FromClient::Eof => self.leave(now, 0, out),
+        }
+    }
+
+    pub(super) fn request(&mut self, now: Tick, ticket: Ticket, request: Request, out: &mut Effects) {
+        if self.leaving.is_some() {
+            return out.refuse(ticket, Failure::InvalidRequest("the agent is shutting down".to_owned()));
+        }
+        match request {
+            Request::NewSession(place) => self.new_session(now, ticket, place, out),
+            Request::ResumeSession { session, place, replay } => {
+                self.resume_session(now, &session, Resuming::new(ticket, place, replay), out);
+            }
+            Request::ListSessions { cwd, cursor } => {
+                if let Err(failure) = self.link.ensure(now, out) {
+                    return out.refuse(ticket, failure);
+                }
+                let request = CodexRequest::ThreadList { cwd, cursor, limit: LIST_PAGE };
+                self.link.call(Purpose::ListThreads { ticket }, request, out);
+            }
+            Request::CloseSession { session } => match self.sessions.contains_key(&session) {
+                true => self.with(now, &session, out, |session, cx| session.close(cx, Some(ticket))),
+                // Nothing to stop (V2-23).
+                false => out.respond(ticket, Reply::SessionClosed),
+            },
+            Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
+            Request::SetOption { session, option, value } => {
+                let (sessions, cx) = self.split(now, out);
+                let Some(it) = sessions.get_mut(&session) else {
+                    return cx.out.refuse(ticket, Failure::UnknownSession(session));
+                };
+                match it.chosen.set(&option, &value, cx.models) {
+                    Ok(()) => cx.out.respond(ticket, Reply::OptionSet(it.chosen.list(cx.models))),
+                    Err(failure) => cx.out.refuse(ticket, failure),
+                }
+            }
+            Request::CancelTerminal { session, terminal } => {
+                let (sessions, mut cx) = self.split(now, out);
+                match sessions.get_mut(&session) {
+                    Some(it) => it.cancel_terminal(&mut cx, ticket, &terminal),
+                    None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
+                }
+            }
+            Request::CancelToolCall { session, call: _ } => {
+                let failure = match self.sessions.contains_key(&session) {
+                    true => Failure::InvalidParams(
+                        "this tool call is unknown, has ended or cannot be cancelled by itself; \
+                         use terminal/cancel for a terminal and session/cancel for the turn"
+                            .to_owned(),
+                    ),
+                    false => Failure::UnknownSession(session),
+                };
+                out.refuse(ticket, failure);
+            }
+        }
+    }
+
+    pub(super) fn new_session(&mut self, now: Tick, ticket: Ticket, place: Place, out: &mut Effects) {
+        if let Err(failure) = self.link.ensure(now, out) {
+            return out.refuse(ticket, failure);
+        }
+        let choices = Choices { preset: self.settings.preset, ..Default::default() };
+        let request = CodexRequest::ThreadStart {
+            cwd: place.cwd.clone(),
+            roots: place.additional_directories.clone(),
+            mcp_servers: place.mcp_servers.clone(),
+            choices,
+        };
+        self.link.call(Purpose::Open { ticket }, request, out);
+    }
+
+    pub(super) fn resume_session(
+        &mut self,
+        now: Tick,
+        session: &SessionId,
+        resuming: Resuming,
+        out: &mut Effects,
+    ) {
+        let is_busy = self.arriving.contains_key(session)
+            || self.sessions.get(session).is_some_and(|it| it.resuming.is_some() || it.closing.is_some());
+        if is_busy {
+            let message = "this session is being resumed or closed already; wait for that answer";
+            return out.refuse(resuming.ticket, Failure::InvalidRequest(message.to_owned()));
+        }
+        if let Err(failure) = self.link.ensure(now, out) {
+            return out.refuse(resuming.ticket, failure);
+        }
+        let request = resuming.request(session);
+        self.arriving.insert(session.clone(), resuming);
+        self.link.call(Purpose::Resume { session: session.clone() }, request, out);
+    }
+
+    pub(super) fn prompt(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        session: SessionId,
+        parts: Vec<PromptPart>,
+        key: Option<PromptKey>,
+        out: &mut Effects,
+    ) {
+        let (key, is_fresh) = match key {
+            Some(key) => (key, false),
+            None => (PromptKey::new(format!("{}-{}", self.settings.nonce, self.desk.next_key())), true),
+        };
+        let (sessions, mut cx) = self.split(now, out);
+        match sessions.get_mut(&session) {
+            Some(it) if it.closing.is_none() => it.prompt(&mut cx, ticket, parts, key, is_fresh),
+            Some(_) | None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One session: its parts, and the two ways out of it: `emit` and `report`.
+//!
+//! `report` is the only maker of a `state_update` (D1).
+
+use super::ask::Permission;
+use super::choices::Chosen;
+use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
+use super::cx::Cx;
+use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId};
+use super::listing::Polls;
+use super::opening::Resuming;
+use super::prompts::Prompt;
+use super::request::Ticket;
+use super::stopping::Closing;
+use super::texts::Texts;
+use super::turn::Front;
+use super::update::{Background, Snapshot, State, StopReason, Update};
+use crate::background::ledger::Ledger;
+use std::collections::{BTreeMap, VecDeque};
+
+/// One open session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) thread: ThreadId,
+    pub(crate) front: Front,
+    /// Not inserted yet, in the order received.
+    pub(crate) prompts: VecDeque<Prompt>,
+    /// Keys of inserted prompts.
+    pub(crate) inserted: BTreeMap<PromptKey, MessageId>,
+    pub(crate) history: History,
+    pub(crate) ledger: Ledger,
+    pub(crate) texts: Texts,
+    pub(crate) asks: BTreeMap<AskId, OpenAsk>,
+    pub(crate) chosen: Chosen,
+    pub(crate) polls: Polls,
+    pub(crate) tie: Tie,
+    /// Updates held back until the client knows the session (again).
+    pub(crate) held: Option<Vec<Update>>,
+    /// Requests of Codex's that came meanwhile.
+    pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
+    pub(crate) resuming: Option<Resuming>,
+    pub(crate) closing: Option<Closing>,
+    /// A replay is being told: updates go ahead of what is held.
+    pub(crate) replaying: bool,
+    reported: Snapshot,
+}
+
+/// Whether `inserted` knows every key of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum History {
+    Known,
+    /// Resumed without a replay: a key is looked up before it is used.
+    Unread,
+    Reading,
+}
+
+/// The thread's tie to the app-server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tie {
+    /// Loaded and subscribed.
+    Loaded,
+    /// Unloaded, or its app-server died: resumed before the next turn.
+    Unloaded,
+    /// `thread/resume` is on its way.
+    Reviving,
+    /// The app-server died and the sweep is not over: nobody can say what lives.
+    Lost,
+}
+
+/// A question that is open at the client.
+#[derive(Debug)]
+pub(crate) struct OpenAsk {
+    /// Codex's request.
+    pub(crate) request: RequestId,
+    /// The item it is about.
+    pub(crate) item: Option<ItemId>,
+    pub(crate) kind: AskKind,
+}
+
+/// How an answer is turned into Codex's.
+#[derive(Debug)]
+pub(crate) enum AskKind {
+    /// Option `n` is decision `n`.
+    Decisions(Vec<Decision>),
+    /// The first option grants `Json`.
+    Permissions(Json),
+    /// A form whose properties are question ids.
+    QuestionForm,
+    /// One question at a time as a permission: option `n` is label `n` of the first one left.
+    Questions { left: Vec<Question>, answers: Vec<(String, Vec<String>)> },
+    /// MCP elicitation.
+    Elicitation,
+}
+
+impl Session {
+    pub(crate) fn new(thread: &ThreadOpened, history: History) -> Self {
+        Self {
+            id: SessionId::of(&thread.thread),
+            thread: thread.thread.clone(),
+            front: Front::Idle,
+            prompts: VecDeque::new(),
+            inserted: BTreeMap::new(),
+            history,
+            ledger: Ledger::default(),
+            texts: Texts::default(),
+            asks: BTreeMap::new(),
+            chosen: Chosen::of(thread),
+            polls: Polls::default(),
+            tie: Tie::Loaded,
+            held: Some(Vec::new()),
+            held_asks: Vec::new(),
+            resuming: None,
+            closing: None,
+            replaying: false,
+            // A new session is idle and quiet until told otherwise (V2-22).
+            reported: Snapshot { state: State::Idle(None), background: Vec::new() },
+        }
+    }
+
+    /// Sends an update, or holds it back while the client does not know the session.
+    pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
+        match &mut self.held {
+            Some(held) if !self.replaying => held.push(update),
+            Some(_) | None => cx.out.update(&self.id, update),
+        }
+    }
+
+    /// Sends an update ahead of what is held back: a replay.
+    pub(crate) fn emit_ahead(&self, cx: &mut Cx<'_>, update: Update) {
+        cx.out.update(&self.id, update);
+    }
+
+    /// Lets out what was held back.
+    pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
+        for update in self.held.take().into_iter().flatten() {
+            cx.out.update(&self.id, update);
+        }
+        for (request, ask) in std::mem::take(&mut self.held_asks) {
+            self.asked(cx, request, ask);
+        }
+    }
+
+    /// Reports state and list if either changed. A resume reports once, at its end.
+    pub(crate) fn report(&mut self, cx: &mut Cx<'_>) {
+        if self.resuming.is_some() {
+            return;
+        }
+        let snapshot = self.snapshot();
+        if snapshot != self.reported {
+            self.reported = snapshot.clone();
+            self.emit(cx, Update::State(snapshot));
+        }
+    }
+
+    /// Reports the end of a turn: always, since the stop reason is news.
+    pub(crate) fn report_end(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
+        let quiet = self.snapshot();
+        let end = Snapshot { state: State::Idle(Some(stop)), background: quiet.background.clone() };
+        self.reported = quiet;
+        self.emit(cx, Update::State(end));
+    }
+
+    /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
+    pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
+        let snapshot = self.snapshot();
+        self.reported = snapshot.clone();
+        self.emit_ahead(cx, Update::State(snapshot));
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let background = self
+            .ledger
+            .background()
+            .into_iter()
+            .map(|it| Background::Terminal(it.terminal().clone()))
+            .collect();
+        Snapshot { state: self.state(), background }
+    }
+
+    fn state(&self) -> State {
+        match (&self.front, self.tie) {
+            (Front::Active(_), Tie::Lost) => State::Unknown,
+            (Front::Active(_), _) if self.waits_for_user() => State::RequiresAction,
+            (Front::Active(_), _) => State::Running,
+            (Front::Idle | Front::Starting { .. }, _) => State::Idle(None),
+        }
+    }
+
+    /// D1: a question is open and nothing else of the turn is at work.
+    fn waits_for_user(&self) -> bool {
+        let asked = |item: &ItemId| self.asks.values().any(|ask| ask.item.as_ref() == Some(item));
+        !self.asks.is_empty()
+            && self.texts.is_quiet()
+            && self.ledger.in_order().iter().all(|(item, call)| !call.is_foreground_work() || asked(item))
+    }
+
+    /// Prompts of v1 that wait for the end of the turn.
+    pub(crate) fn waiting(&mut self) -> Option<&mut Vec<Ticket>> {
+        match &mut self.front {
+            Front::Idle => None,
+            Front::Starting { waiting, .. } => Some(waiting),
+            Front::Active(turn) => Some(&mut turn.waiting),
+        }
+    }
+}
+
+impl AskKind {
+    /// The permission that puts the first of `left` to a client without forms.
+    pub(crate) fn as_permission(question: &Question, subject: super::ask::Subject) -> Permission {
+        use super::ask::{PermissionKind, PermissionOption};
+        let mut options: Vec<_> = question
+            .options
+            .iter()
+            .enumerate()
+            .map(|(n, (label, _))| PermissionOption {
+                id: format!("answer-{n}"),
+                name: label.clone(),
+                kind: PermissionKind::AllowOnce,
+            })
+            .collect();
+        options.push(PermissionOption {
+            id: "skip".to_owned(),
+            name: "Leave unanswered".to_owned(),
+            kind: PermissionKind::RejectOnce,
+        });
+        Permission {
+            title: question.question.clone(),
+            description: Some(question.header.clone()).filter(|text| !text.is_empty()),
+            subject,
+            options,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Ending work: one terminal, the foreground, the whole session.
+//!
+//! The cause is written down before anything is sent; the end itself is Codex's to report.
+
+use super::codex::{CodexError, CodexReply, CodexRequest};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::failure::Failure;
+use super::ids::{ItemId, TerminalId};
+use super::link::Purpose;
+use super::request::{Reply, Ticket};
+use super::session::{Session, Tie};
+use super::timer::Timer;
+use super::turn::{Front, Turn};
+use super::update::{CallChange, EndedBy, FinalStatus};
+use crate::background::exit::Stop;
+use crate::background::ledger::Call;
+
+/// How long a close waits for the ends of its work, in ms (D8).
+const CLOSE_BOUND: u64 = 4_000;
+
+/// When the end of a terminated command is missed, in ms.
+const END_EXPECTED: u64 = 2_000;
+
+/// A session that is being closed.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    /// `None` when we close by ourselves.
+    ticket: Option<Ticket>,
+    /// More requests to close it.
+    twins: Vec<Ticket>,
+    done: bool,
+}
+
+impl Closing {
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+impl Session {
+    /// `terminal/cancel`: accepted at once, confirmed later by the exit (V2-56).
+    pub(crate) fn cancel_terminal(&mut self, cx: &mut Cx<'_>, ticket: Ticket, terminal: &TerminalId) {
+        let Some(item) = self.ledger.by_terminal(terminal) else {
+            let message = "this session has no running terminal with that id; it may have exited already";
+            return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
+        };
+        let own_shell =
+            self.ledger.get(&item).and_then(Call::command).is_some_and(|command| command.own_shell);
+        if own_shell {
+            let message = "this terminal is the user's own shell command; session/cancel ends it";
+            return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
+        }
+        cx.out.respond(ticket, Reply::CancelAccepted);
+        self.stop_command(cx, &item, EndedBy::Client);
+    }
+
+    /// Ends one command by Codex's terminate. Its cause, once written, stays.
+    fn stop_command(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
+        let Some(command) = self.ledger.command_mut(item) else { return };
+        command.stop.get_or_insert(Stop { by });
+        // The user's own shell has no handle: the interrupt of its turn ends it.
+        if let Some(process) = command.live().and_then(|live| live.process.clone()) {
+            let purpose = Purpose::Terminate { session: self.id.clone() };
+            let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
+            cx.link.call(purpose, request, cx.out);
+        }
+    }
+
+    /// Codex answered `terminate`. `false`: it had no such process; the list tells.
+    pub(crate) fn terminate_answered(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        match result {
+            // The end should follow within milliseconds; if it does not, the list is asked.
+            Ok(CodexReply::Terminated(true)) => {
+                cx.timers.arm(cx.now.plus(END_EXPECTED), Timer::Recheck { session: self.id.clone() });
+            }
+            Ok(_) => self.poll_terminals(cx),
+            Err(error) => {
+                let method = "thread/backgroundTerminals/terminate";
+                cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
+                self.poll_terminals(cx);
+            }
+        }
+    }
+
+    /// `session/cancel`: the foreground and what it waits on; listed work is untouched (D7).
+    pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>) {
+        self.cancel_all_held(cx);
+        match &mut self.front {
+            Front::Idle => return,
+            Front::Starting { cancelled, .. } => *cancelled = true,
+            Front::Active(turn) => turn.cancelled = true,
+        }
+        self.withdraw_asks(cx);
+        self.interrupt_if_due(cx);
+        self.report(cx);
+    }
+
+    /// Sends the interrupt as soon as the turn has a name, then ends what the turn waits on:
+    /// the other way round the model would go on with the next step.
+    pub(crate) fn interrupt_if_due(&mut self, cx: &mut Cx<'_>) {
+        let Front::Active(turn) = &mut self.front else { return };
+        let Some(id) = turn.id.clone() else { return };
+        if !turn.cancelled || turn.interrupted {
+            return;
+        }
+        turn.interrupted = true;
+        let request = CodexRequest::TurnInterrupt { thread: self.thread.clone(), turn: id };
+        cx.link.call(Purpose::Interrupt { session: self.id.clone() }, request, cx.out);
+        let by = if self.closing.is_some() { EndedBy::Close } else { EndedBy::Cancel };
+        for item in self.ledger.items(Call::is_foreground_process) {
+            self.stop_command(cx, &item, by);
+        }
+    }
+
+    /// Codex refused an interrupt: the turn is over or about to be.
+    pub(crate) fn interrupt_refused(&mut self, cx: &mut Cx<'_>, message: String) {
+        cx.out.anomaly(Anomaly::CodexRefused { method: "turn/interrupt", message });
+        self.thread_is_idle(cx);
+    }
+
+    /// `session/close`, or our own end: everything of the session is stopped (D8).
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_>, ticket: Option<Ticket>) {
+        match &mut self.closing {
+            Some(closing) => return closing.twins.extend(ticket),
+            None => self.closing = Some(Closing { ticket, twins: Vec::new(), done: false }),
+        }
+        for item in self.ledger.items(|call| call.command().is_some()) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.stop.get_or_insert(Stop { by: EndedBy::Close });
+            }
+        }
+        self.withdraw_asks(cx);
+        self.cancel(cx);
+        if self.tie == Tie::Loaded && self.ledger.has_processes() {
+            let request = CodexRequest::Clean { thread: self.thread.clone() };
+            cx.link.call(Purpose::Parting, request, cx.out);
+        }
+        cx.timers.arm(cx.now.plus(CLOSE_BOUND), Timer::CloseBound { session: self.id.clone() });
+        self.close_if_done(cx);
+    }
+
+    /// We are leaving: the app-server's end ends everything, and it was us.
+    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) {
+        self.withdraw_asks(cx);
+        for item in self.ledger.items(|call| call.command().is_some()) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.stop.get_or_insert(Stop { by: EndedBy::Close });
+            }
+        }
+    }
+
+    /// Answers the close once nothing of the session is at work.
+    pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
+        let is_quiet = matches!(self.front, Front::Idle) && self.ledger.is_empty();
+        match &self.closing {
+            Some(closing) if is_quiet && !closing.done => self.close_now(cx),
+            Some(_) | None => {}
+        }
+    }
+
+    /// The bound of a close is reached: the rest is given up, and said so.
+    pub(crate) fn close_bound(&mut self, cx: &mut Cx<'_>) {
+        if self.closing.as_ref().is_none_or(Closing::is_done) {
+            return;
+        }
+        self.end_all_unseen(cx, EndedBy::Close, "codex reported no end within the bound of the close");
+        for item in self.ledger.items(|_| true) {
+            self.close_call(cx, &item, FinalStatus::Cancelled, CallChange::default());
+        }
+        if let Front::Starting { cancelled, waiting, .. } = &mut self.front {
+            let (cancelled, waiting) = (*cancelled, std::mem::take(waiting));
+            let mut turn = Turn::new(None, waiting);
+            turn.cancelled = cancelled;
+            self.front = Front::Active(turn);
+        }
+        if let Front::Active(_) = self.front {
+            self.finish_turn(cx);
+        }
+        self.close_if_done(cx);
+    }
+
+    fn close_now(&mut self, cx: &mut Cx<'_>) {
+        self.refuse_all(cx, &Failure::Cancelled);
+        if self.tie == Tie::Loaded {
+            let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };
+            cx.link.call(Purpose::Parting, request, cx.out);
+        }
+        if let Some(resuming) = self.resuming.take() {
+            cx.out.refuse(resuming.ticket, Failure::Cancelled);
+        }
+        let Some(closing) = &mut self.closing else { return };
+        closing.done = true;
+        cx.desk.closed.push(self.id.clone());
+        for ticket in closing.ticket.take().into_iter().chain(std::mem::take(&mut closing.twins)) {
+            cx.out.respond(ticket, Reply::SessionClosed);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Deadlines of the core: what has to be looked at again, when, and why.
+//!
+//! A timer is never cancelled: whoever it wakes checks whether it still matters.
+
+use super::ids::{Generation, ItemId, SessionId, Tick, TurnId};
+use std::collections::BTreeMap;
+
+/// Something to look at later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Output of a command waits to be sent.
+    Flush { session: SessionId, item: ItemId },
+    /// A command was missing from a complete list.
+    Recheck { session: SessionId },
+    /// A cancelled turn waits for the ends of its commands.
+    TurnBound { session: SessionId, turn: TurnId },
+    /// Codex calls the thread idle, but no end of the turn came.
+    QuietTurn { session: SessionId, turn: TurnId },
+    /// A closing session waits for the ends of its work.
+    CloseBound { session: SessionId },
+    /// Session answers wait for the model list.
+    Models,
+    /// A sweep gives no report.
+    SweepBound { generation: Generation },
+    /// The app-server does not end.
+    EndBound,
+}
+
+impl Timer {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Flush { .. } => "output waits to be sent",
+            Self::Recheck { .. } => "a command was missing from the list",
+            Self::TurnBound { .. } => "a cancelled turn waits for its commands",
+            Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
+            Self::CloseBound { .. } => "a closing session waits for its work",
+            Self::Models => "the model list is awaited",
+            Self::SweepBound { .. } => "a sweep is awaited",
+            Self::EndBound => "the end of the app-server is awaited",
+        }
+    }
+}
+
+/// All deadlines, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    armed: BTreeMap<(Tick, u64), Timer>,
+    seq: u64,
+}
+
+impl Timers {
+    /// Wakes the core for `timer` at `at`.
+    pub(crate) fn arm(&mut self, at: Tick, timer: Timer) {
+        self.seq += 1;
+        self.armed.insert((at, self.seq), timer);
+    }
+
+    /// Takes the next timer that is due.
+    pub(crate) fn due(&mut self, now: Tick) -> Option<Timer> {
+        let entry = self.armed.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+
+    /// The next deadline and its reason.
+    pub(crate) fn next(&self) -> Option<(Tick, &'static str)> {
+        self.armed.first_key_value().map(|((at, _), timer)| (*at, timer.reason()))
+    }
+}

@@ -1,0 +1,340 @@
+//! The foreground of a session: one turn at a time.
+//!
+//! A turn ends only after its calls are closed or moved to the background.
+
+use super::codex::{Choices, TurnEnd};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::failure::Failure;
+use super::ids::{ItemId, TurnId};
+use super::request::{Reply, Ticket};
+use super::session::{Session, Tie};
+use super::timer::Timer;
+use super::update::{CallChange, EndedBy, FinalStatus, Severity, StopReason, Update};
+use crate::background::ledger::{Call, Work};
+
+/// How long a cancelled turn waits for the ends of its commands before they are listed, in ms.
+const CANCEL_BOUND: u64 = 2_000;
+/// How long an idle thread may keep us waiting for the end of its turn, in ms.
+const QUIET_BOUND: u64 = 2_000;
+
+/// What the foreground does.
+#[derive(Debug)]
+pub(crate) enum Front {
+    Idle,
+    /// `turn/start` is on its way.
+    Starting {
+        cancelled: bool,
+        waiting: Vec<Ticket>,
+        choices: Choices,
+    },
+    Active(Turn),
+}
+
+/// A running turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// `None` for a moment in a thread that was resumed in mid-turn.
+    pub(crate) id: Option<TurnId>,
+    /// The user cancelled it: an interrupt forges signs of a detach (D3).
+    pub(crate) cancelled: bool,
+    /// The interrupt is sent.
+    pub(crate) interrupted: bool,
+    /// Codex's end of it, while its commands are still ending (D7).
+    pub(crate) ended: Option<TurnEnd>,
+    /// Codex refused to steer it.
+    pub(crate) no_steering: bool,
+    /// A retry was told once.
+    pub(crate) retry_told: bool,
+    /// Last error that Codex will not retry.
+    pub(crate) error: Option<String>,
+    /// v1 prompts that are answered at its end.
+    pub(crate) waiting: Vec<Ticket>,
+}
+
+impl Turn {
+    pub(crate) fn new(id: Option<TurnId>, waiting: Vec<Ticket>) -> Self {
+        Self {
+            id,
+            cancelled: false,
+            interrupted: false,
+            ended: None,
+            no_steering: false,
+            retry_told: false,
+            error: None,
+            waiting,
+        }
+    }
+
+    pub(crate) fn is_steerable(&self) -> bool {
+        self.id.is_some() && !self.cancelled && self.ended.is_none() && !self.no_steering
+    }
+}
+
+impl Session {
+    /// A turn runs: Codex started it, or answered that our prompt went to it.
+    pub(crate) fn turn_is(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+        match std::mem::replace(&mut self.front, Front::Idle) {
+            Front::Active(mut active) if active.id.as_ref().is_none_or(|id| *id == turn) => {
+                active.id = Some(turn);
+                self.front = Front::Active(active);
+            }
+            Front::Active(active) => {
+                // Codex begins another: the end of the former was lost, or waits for its commands.
+                self.front = Front::Active(active);
+                self.finish_turn(cx);
+                self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
+            }
+            Front::Starting { cancelled, waiting, choices: _ } => {
+                let mut active = Turn::new(Some(turn), waiting);
+                active.cancelled = cancelled;
+                self.front = Front::Active(active);
+            }
+            Front::Idle => self.front = Front::Active(Turn::new(Some(turn), Vec::new())),
+        }
+        self.report(cx);
+        self.interrupt_if_due(cx);
+        self.pump(cx);
+    }
+
+    /// The id of a turn that was running when we came in.
+    pub(crate) fn learn_turn(&mut self, turn: &TurnId) {
+        if let Front::Active(active) = &mut self.front {
+            active.id.get_or_insert_with(|| turn.clone());
+        }
+    }
+
+    /// Whether `turn` is the one that runs.
+    pub(crate) fn is_current(&self, turn: &TurnId) -> bool {
+        matches!(&self.front, Front::Active(active) if active.id.as_ref() == Some(turn))
+    }
+
+    /// `turn/completed`.
+    pub(crate) fn turn_completed(&mut self, cx: &mut Cx<'_>, turn: &TurnId, end: TurnEnd) {
+        self.learn_turn(turn);
+        if let Front::Starting { .. } = &self.front {
+            self.turn_is(cx, turn.clone());
+        }
+        match &mut self.front {
+            Front::Active(active) if active.id.as_ref() == Some(turn) && active.ended.is_none() => {
+                active.ended = Some(end);
+            }
+            Front::Active(_) | Front::Idle | Front::Starting { .. } => {
+                return cx.out.anomaly(Anomaly::Repeated {
+                    thread: self.thread.clone(),
+                    item: ItemId::new(turn.as_str()),
+                    what: "end of a turn",
+                });
+            }
+        }
+        self.withdraw_asks(cx);
+        if self.awaits_ends() {
+            cx.timers.arm(
+                cx.now.plus(CANCEL_BOUND),
+                Timer::TurnBound { session: self.id.clone(), turn: turn.clone() },
+            );
+            return;
+        }
+        self.finish_turn(cx);
+    }
+
+    /// The bound of a cancelled turn is reached: what is left is listed.
+    pub(crate) fn turn_bound(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
+        if self.is_current(turn) && self.has_ended() {
+            self.finish_turn(cx);
+        }
+    }
+
+    /// The thread is idle; the end of the turn should be here or on its way.
+    pub(crate) fn thread_is_idle(&mut self, cx: &mut Cx<'_>) {
+        if let Front::Active(Turn { id: Some(turn), ended: None, .. }) = &self.front {
+            let timer = Timer::QuietTurn { session: self.id.clone(), turn: turn.clone() };
+            cx.timers.arm(cx.now.plus(QUIET_BOUND), timer);
+        }
+    }
+
+    /// Codex called the thread idle a while ago.
+    pub(crate) fn quiet_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
+        if self.is_current(turn) && !self.has_ended() {
+            cx.out.anomaly(Anomaly::SilentEnd {
+                thread: self.thread.clone(),
+                item: ItemId::new(turn.as_str()),
+            });
+            self.turn_completed(cx, turn, TurnEnd::Completed);
+        }
+    }
+
+    /// A command ended: maybe the last one that a cancelled turn waited for.
+    pub(crate) fn turn_may_finish(&mut self, cx: &mut Cx<'_>) {
+        if self.has_ended() && !self.awaits_ends() {
+            self.finish_turn(cx);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(&self.front, Front::Active(turn) if turn.ended.is_some())
+    }
+
+    /// D7: a command of the foreground is being ended because of the cancel.
+    fn awaits_ends(&self) -> bool {
+        let is_ending = |call: &Call| {
+            call.is_foreground_process() && call.command().is_some_and(|command| command.stop.is_some())
+        };
+        matches!(&self.front, Front::Active(turn) if turn.cancelled)
+            && self.ledger.in_order().iter().any(|(_, call)| is_ending(call))
+    }
+
+    /// Ends the turn for the client: calls, then the state, then v1's answers.
+    pub(crate) fn finish_turn(&mut self, cx: &mut Cx<'_>) {
+        let Front::Active(turn) = std::mem::replace(&mut self.front, Front::Idle) else { return };
+        let stop = stop_reason(&turn);
+        self.withdraw_asks(cx);
+        self.texts.clear();
+        self.close_unfinished(cx, &stop);
+        self.flush_all(cx);
+        self.detach_all();
+        self.report_end(cx, stop.clone());
+        for ticket in turn.waiting {
+            let reply = match &stop {
+                StopReason::Error { message } => {
+                    Reply::Failed(Failure::TurnFailed { message: message.clone() })
+                }
+                StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal | StopReason::Cancelled => {
+                    self.turn_ended(stop.clone())
+                }
+            };
+            cx.out.respond(ticket, reply);
+        }
+        self.settle_sent(cx, turn.id.as_ref(), &stop);
+        self.poll_terminals(cx);
+        self.close_if_done(cx);
+        self.pump(cx);
+    }
+
+    /// The answer of a v1 prompt.
+    pub(crate) fn turn_ended(&self, stop: StopReason) -> Reply {
+        let background = self.ledger.background().into_iter().map(|it| it.terminal().clone()).collect();
+        Reply::TurnEnded { stop, background }
+    }
+
+    /// Calls that Codex leaves open at the end of a turn: no process, and no end ever comes.
+    fn close_unfinished(&mut self, cx: &mut Cx<'_>, stop: &StopReason) {
+        let status = match stop {
+            StopReason::Cancelled => FinalStatus::Cancelled,
+            StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal | StopReason::Error { .. } => {
+                FinalStatus::Failed
+            }
+        };
+        // The user's own shell command has a turn of its own and ends with it, but says so itself.
+        for item in self.ledger.items(|call| call.live().is_none()) {
+            // An approved command whose process no list has named yet is alive, as far as we know.
+            if self.is_approved(&item) && *stop != StopReason::Cancelled {
+                continue;
+            }
+            self.close_call(cx, &item, status, CallChange::default());
+        }
+    }
+
+    pub(crate) fn close_call(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        status: FinalStatus,
+        change: CallChange,
+    ) {
+        if let Some(call) = self.ledger.close(item) {
+            self.emit(cx, Update::CallClosed { call: call.call, status, change });
+        }
+    }
+
+    fn is_approved(&self, item: &ItemId) -> bool {
+        match self.ledger.get(item).map(|call| &call.work) {
+            Some(Work::Command(command)) => command.approved,
+            Some(Work::Tool) | None => false,
+        }
+    }
+
+    /// D3: everything that still runs is handed back.
+    fn detach_all(&mut self) {
+        for item in self.ledger.items(Call::is_foreground_process) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.detach();
+            }
+        }
+    }
+
+    /// D3: a step of the turn is over, so what it started and still runs was handed back.
+    pub(crate) fn step_is_over(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
+        if !self.is_current(turn) || self.is_cancelled() {
+            return;
+        }
+        for item in self.ledger.items(|call| call.is_foreground_process() && call.turn == *turn) {
+            self.detach(cx, &item);
+        }
+        self.report(cx);
+    }
+
+    /// D3: one command was handed back.
+    pub(crate) fn detach(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
+        self.flush(cx, item);
+        if let Some(command) = self.ledger.command_mut(item) {
+            command.detach();
+        }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(&self.front, Front::Active(turn) if turn.cancelled)
+    }
+
+    /// `error` of the running turn: one line for all retries, the last word for the end.
+    pub(crate) fn turn_error(&mut self, cx: &mut Cx<'_>, message: String, will_retry: bool) {
+        let Front::Active(turn) = &mut self.front else {
+            return self.notice(cx, Severity::Error, "Codex reports an error".to_owned(), Some(message));
+        };
+        if !will_retry {
+            turn.error = Some(message);
+        } else if !turn.retry_told {
+            turn.retry_told = true;
+            let title = "Codex lost its model and tries again".to_owned();
+            self.notice(cx, Severity::Warning, title, Some(message));
+        }
+    }
+
+    pub(crate) fn notice(
+        &mut self,
+        cx: &mut Cx<'_>,
+        severity: Severity,
+        title: String,
+        description: Option<String>,
+    ) {
+        self.emit(cx, Update::Notice { severity, title, description });
+    }
+
+    /// The thread is no longer loaded: what it held ended with it (D11).
+    pub(crate) fn thread_is_gone(&mut self, cx: &mut Cx<'_>, reason: &'static str) {
+        if self.tie == Tie::Loaded {
+            self.tie = Tie::Unloaded;
+        }
+        self.end_all_unseen(cx, EndedBy::Codex, reason);
+        if let Front::Active(turn) = &mut self.front {
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: format!("codex {reason}") });
+            self.finish_turn(cx);
+        }
+        self.report(cx);
+        self.close_if_done(cx);
+    }
+}
+
+fn stop_reason(turn: &Turn) -> StopReason {
+    match &turn.ended {
+        // Abort errors of a cancelled turn are a cancel (V2-45).
+        _ if turn.cancelled => StopReason::Cancelled,
+        Some(TurnEnd::Interrupted) => StopReason::Cancelled,
+        Some(TurnEnd::Failed { message }) => {
+            let message =
+                if message.is_empty() { turn.error.clone().unwrap_or_default() } else { message.clone() };
+            StopReason::Error { message }
+        }
+        Some(TurnEnd::Completed) | None => StopReason::EndTurn,
+    }
+}

@@ -1,0 +1,84 @@
+//! The end of everything that lost threads left running: TERM, then KILL, then a look.
+//!
+//! Blocks for up to two seconds; runs off the loop.
+
+#[cfg(test)]
+mod tests;
+
+use super::signal::{self, Sent, Signal};
+use super::tree::{ProcessKey, Processes, Role, Scope};
+use crate::core::input::SweepReport;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const POLL: Duration = Duration::from_millis(20);
+/// Half a second for handlers of TERM, and again for KILL to take effect.
+const POLLS: u32 = 25;
+/// A process may fork between the look and the signal.
+const KILL_ROUNDS: u32 = 3;
+
+/// Ends all processes in `scope`.
+pub fn sweep(scope: &Scope) -> SweepReport {
+    let mut processes = match Processes::look() {
+        Ok(processes) => processes,
+        Err(error) => {
+            tracing::warn!(%error, "processes cannot be listed, nothing is swept");
+            return SweepReport::default();
+        }
+    };
+    let mut members = processes.members(scope);
+    if members.is_empty() {
+        // A process in the middle of an exec shows no environment for a moment.
+        std::thread::sleep(POLL);
+        processes.look_again();
+        members = processes.members(scope);
+    }
+    let mut seen: BTreeSet<ProcessKey> = members.keys().copied().collect();
+    if members.is_empty() {
+        return SweepReport::default();
+    }
+    terminate(&mut processes, &members);
+    wait(&mut processes, &members);
+    for _ in 0..KILL_ROUNDS {
+        processes.look_again();
+        members = processes.members(scope);
+        seen.extend(members.keys());
+        if members.is_empty() {
+            break;
+        }
+        for key in members.keys() {
+            signal::send(&mut processes, *key, Signal::Kill);
+        }
+        wait(&mut processes, &members);
+    }
+    processes.look_again();
+    let left = processes.members(scope).len();
+    let report = SweepReport { ended: count(seen.len().saturating_sub(left)), left: count(left) };
+    tracing::info!(ended = report.ended, left = report.left, "swept");
+    report
+}
+
+fn terminate(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
+    for (key, role) in members {
+        let sent = match role {
+            Role::Wrapper => continue,
+            Role::Member | Role::Stopped => signal::send(processes, *key, Signal::Term),
+        };
+        if *role == Role::Stopped && sent == Sent::Delivered {
+            signal::send(processes, *key, Signal::Continue);
+        }
+    }
+}
+
+fn wait(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
+    for _ in 0..POLLS {
+        if processes.alive(members.keys().copied()).is_empty() {
+            return;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,153 @@
+//! Which processes belong to a thread of Codex, and which of them are ours to end.
+//!
+//! Codex marks every command and all its descendants in the environment. Sends nothing.
+
+use crate::core::ids::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
+
+/// Name of the variable that holds the thread id.
+pub const MARKER: &str = "CODEX_THREAD_ID";
+
+// The sandbox around a command: it passes no signal on, and reports its own death as the command's.
+const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
+
+/// Identity of a process: a pid alone may belong to somebody else by the next look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessKey {
+    pub pid: u32,
+    /// Seconds since the epoch.
+    pub started: u64,
+}
+
+/// What a process is to a gentle stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Member,
+    /// A member that is stopped and takes no signal before it continues.
+    Stopped,
+    /// A sandbox around members.
+    Wrapper,
+}
+
+/// Whose processes are sought.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub threads: BTreeSet<ThreadId>,
+    /// Pid of our app-server, alive or dead.
+    pub app_server: Option<u32>,
+}
+
+/// The table of all processes, as of the last look.
+#[derive(Debug)]
+pub struct Processes(System);
+
+impl Processes {
+    /// A look at all processes; a few milliseconds per hundred.
+    ///
+    /// # Errors
+    /// On systems whose processes cannot be listed.
+    pub fn look() -> Result<Self, sysinfo::Error> {
+        let mut processes = Self(System::new()?);
+        processes.look_again();
+        Ok(processes)
+    }
+
+    /// Looks at all processes again.
+    pub fn look_again(&mut self) {
+        let what =
+            ProcessRefreshKind::nothing().with_environ(UpdateKind::Always).with_cmd(UpdateKind::Always);
+        self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what);
+    }
+
+    /// Looks at these processes only, and says which of them are alive. A zombie is not.
+    pub fn alive(&mut self, keys: impl IntoIterator<Item = ProcessKey>) -> BTreeSet<ProcessKey> {
+        let keys: Vec<ProcessKey> = keys.into_iter().collect();
+        let pids: Vec<Pid> = keys.iter().map(|key| Pid::from_u32(key.pid)).collect();
+        let what = ProcessRefreshKind::nothing();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
+        keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
+    }
+
+    /// Living processes of these threads that are ours to end: below our app-server, or below no
+    /// living app-server at all. Never ourselves or what we descend from.
+    pub fn members(&self, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
+        let ourselves = std::process::id();
+        let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
+        self.0
+            .processes()
+            .values()
+            .filter(|process| process.thread_kind().is_none() && is_alive(process))
+            .filter(|process| scope.marks(process.environ()))
+            .map(|process| (key(process), role(process)))
+            .filter(|(key, _)| key.pid > 1 && key.pid != ourselves && !above_us.contains(&key.pid))
+            .filter(|(key, _)| Some(key.pid) != scope.app_server)
+            .filter(|(key, _)| self.is_ours(key.pid, scope))
+            .collect()
+    }
+
+    /// The process, if it is still the same one.
+    pub(crate) fn find(&self, sought: ProcessKey) -> Option<&Process> {
+        self.0.process(Pid::from_u32(sought.pid)).filter(|process| key(process) == sought)
+    }
+
+    fn is_ours(&self, pid: u32, scope: &Scope) -> bool {
+        for above in self.ancestors(pid) {
+            if Some(above) == scope.app_server {
+                return true;
+            }
+            if self.0.process(Pid::from_u32(above)).is_some_and(is_app_server) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {
+        let parent = |pid: &u32| Some(self.0.process(Pid::from_u32(*pid))?.parent()?.as_u32());
+        // Two looks at different times could make a circle; nobody is this deep.
+        std::iter::successors(parent(&pid), parent).take(1000)
+    }
+}
+
+impl Scope {
+    fn marks(&self, environ: &[OsString]) -> bool {
+        environ
+            .iter()
+            .filter_map(|entry| entry.to_str()?.split_once('='))
+            .any(|(name, value)| name == MARKER && self.threads.contains(&ThreadId::new(value)))
+    }
+}
+
+fn key(process: &Process) -> ProcessKey {
+    ProcessKey { pid: process.pid().as_u32(), started: process.start_time() }
+}
+
+fn is_alive(process: &Process) -> bool {
+    !matches!(process.status(), ProcessStatus::Zombie | ProcessStatus::Dead)
+}
+
+fn role(process: &Process) -> Role {
+    let name = process.name().to_string_lossy();
+    if WRAPPERS.iter().any(|wrapper| name.starts_with(wrapper)) {
+        return Role::Wrapper;
+    }
+    match matches!(process.status(), ProcessStatus::Stop | ProcessStatus::Tracing) {
+        true => Role::Stopped,
+        false => Role::Member,
+    }
+}
+
+fn is_app_server(process: &Process) -> bool {
+    let cmd = process.cmd();
+    is_alive(process)
+        && cmd.iter().any(|word| word == "app-server")
+        // The program itself, or the script that an interpreter runs.
+        && cmd.iter().take(2).any(|word| is_codex(word))
+}
+
+fn is_codex(word: &OsStr) -> bool {
+    let name = std::path::Path::new(word).file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with("codex")
+}

@@ -1,0 +1,137 @@
+//! One step as a line of the trace file. The shape is described in `Step`.
+
+use super::Record;
+use super::rules::rules_of;
+use crate::bridge::arrival::Arrival;
+use crate::bridge::departure::Departure;
+use crate::core::input::Pressure;
+use crate::redact;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    seq: u64,
+    at: u64,
+    #[serde(rename = "in")]
+    input: In<'a>,
+    rule: Vec<&'static str>,
+    out: Vec<Out<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    note: Vec<String>,
+}
+
+struct In<'a>(&'a Record<'a>);
+
+struct Out<'a>(&'a Departure);
+
+/// The line of a step, newline included, secrets taken out.
+pub(crate) fn of_step(seq: u64, record: &Record<'_>) -> String {
+    let line = Line {
+        seq,
+        at: record.now.0,
+        input: In(record),
+        rule: rules_of(&record.arrival),
+        out: record.departures.iter().filter(|it| !matches!(it, Departure::Noted(_))).map(Out).collect(),
+        note: record.departures.iter().filter_map(note).collect(),
+    };
+    let mut text = serde_json::to_string(&line).expect("all keys are strings");
+    text.push('\n');
+    text
+}
+
+/// A departure as the trace shows it, without secrets; `None` for what is only noted.
+pub fn departure(departure: &Departure) -> Option<serde_json::Value> {
+    match note(departure) {
+        Some(_) => None,
+        None => serde_json::to_value(Out(departure)).ok(),
+    }
+}
+
+fn note(departure: &Departure) -> Option<String> {
+    match departure {
+        Departure::Noted(anomaly) => Some(format!("{anomaly:?}")),
+        Departure::ToClient(_)
+        | Departure::ToCodex { .. }
+        | Departure::StartCodex(_)
+        | Departure::EndCodex(_)
+        | Departure::Sweep { .. }
+        | Departure::Exit { .. } => None,
+    }
+}
+
+impl Serialize for In<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.0.arrival {
+            Arrival::ClientLine(line) => message(&mut map, ["client", "client_text", "client_base64"], line)?,
+            Arrival::ClientOversized => map.serialize_entry("client_oversized", &true)?,
+            Arrival::ClientEof => map.serialize_entry("client_eof", &true)?,
+            Arrival::CodexLine { generation, line } => {
+                message(&mut map, ["codex", "codex_text", "codex_base64"], line)?;
+                map.serialize_entry("generation", &generation.0)?;
+            }
+            Arrival::CodexOversized { generation } => {
+                map.serialize_entry("codex_oversized", &generation.0)?;
+            }
+            Arrival::CodexNotStarted { generation, message } => map.serialize_entry(
+                "codex_not_started",
+                &json!({ "generation": generation.0, "message": redact::text(message) }),
+            )?,
+            Arrival::CodexDied { generation, how, stderr } => map.serialize_entry(
+                "codex_died",
+                &json!({ "generation": generation.0, "how": how, "stderr": stderr.map(redact::text) }),
+            )?,
+            Arrival::Deadline => map.serialize_entry("deadline", self.0.deadline.unwrap_or_default())?,
+            Arrival::ClientQueue(Pressure::High) => map.serialize_entry("client_queue", "high")?,
+            Arrival::ClientQueue(Pressure::Low) => map.serialize_entry("client_queue", "low")?,
+            Arrival::Swept { generation, report } => map.serialize_entry(
+                "swept",
+                &json!({ "generation": generation.0, "ended": report.ended, "left": report.left }),
+            )?,
+            Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Out<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.0 {
+            Departure::ToClient(line) => {
+                message(&mut map, ["client", "client_text", "client_base64"], line.as_bytes())?;
+            }
+            Departure::ToCodex { generation, line } => {
+                message(&mut map, ["codex", "codex_text", "codex_base64"], line.as_bytes())?;
+                map.serialize_entry("generation", &generation.0)?;
+            }
+            Departure::StartCodex(generation) => map.serialize_entry("start_codex", &generation.0)?,
+            Departure::EndCodex(generation) => map.serialize_entry("end_codex", &generation.0)?,
+            Departure::Sweep { generation, threads } => {
+                let threads: Vec<&str> = threads.iter().map(|thread| thread.as_str()).collect();
+                map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
+            }
+            Departure::Exit { code } => map.serialize_entry("exit", code)?,
+            Departure::Noted(anomaly) => map.serialize_entry("noted", &format!("{anomaly:?}"))?,
+        }
+        map.end()
+    }
+}
+
+// The names are for JSON, for other text and for other bytes: what was said stays what it was.
+fn message<M: SerializeMap>(map: &mut M, names: [&str; 3], line: &[u8]) -> Result<(), M::Error> {
+    let Ok(text) = std::str::from_utf8(line) else {
+        return map.serialize_entry(names[2], &STANDARD.encode(line));
+    };
+    let clean: Cow<'_, str> = redact::message(text);
+    match serde_json::from_str::<&RawValue>(&clean) {
+        Ok(raw) => map.serialize_entry(names[0], raw),
+        Err(_) => map.serialize_entry(names[1], &clean),
+    }
+}

@@ -1,0 +1,176 @@
+//! One step of a trace, read back.
+
+use crate::bridge::arrival::Arrival;
+use crate::core::ids::{Generation, Tick};
+use crate::core::input::{Pressure, SweepReport};
+use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// One line of a trace:
+/// `{"seq":n,"at":ms,"in":{…},"rule":["…"],"out":[{…}],"note":["…"]}`.
+///
+/// `in` is one of `client` (a message; `client_text` or `client_base64` for what is none),
+/// `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_text`, `codex_base64`),
+/// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
+/// (`high` or `low`), `swept`, `signal`. `out` has `client`, `codex`, `start_codex`, `end_codex`,
+/// `sweep`, `exit`. `seq` counts from 1 in each run that wrote to the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub seq: u64,
+    pub at: Tick,
+    pub input: Received,
+    pub rules: Vec<String>,
+    pub out: Vec<Value>,
+    pub notes: Vec<String>,
+}
+
+/// What arrived, owned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Received {
+    ClientLine(Vec<u8>),
+    ClientOversized,
+    ClientEof,
+    CodexLine { generation: Generation, line: Vec<u8> },
+    CodexOversized { generation: Generation },
+    CodexNotStarted { generation: Generation, message: String },
+    CodexDied { generation: Generation, how: String, stderr: Option<String> },
+    Deadline { reason: String },
+    ClientQueue(Pressure),
+    Swept { generation: Generation, report: SweepReport },
+    Signal(i32),
+}
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    seq: u64,
+    at: u64,
+    #[serde(borrow, rename = "in")]
+    input: &'a RawValue,
+    #[serde(default)]
+    rule: Vec<String>,
+    #[serde(default)]
+    out: Vec<Value>,
+    #[serde(default)]
+    note: Vec<String>,
+}
+
+/// Messages stay the text they were: their member order is part of what a decoder may see.
+#[derive(Deserialize)]
+struct Messages<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    client: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    codex: Option<&'a RawValue>,
+}
+
+// A plain `Option` would take the message `null` for no message.
+fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(input).map(Some)
+}
+
+impl Step {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// If it is no step.
+    pub fn parse(line: &str) -> anyhow::Result<Self> {
+        let fields: Fields = serde_json::from_str(line)?;
+        Ok(Self {
+            seq: fields.seq,
+            at: Tick(fields.at),
+            input: received(fields.input.get())?,
+            rules: fields.rule,
+            out: fields.out,
+            notes: fields.note,
+        })
+    }
+}
+
+impl Received {
+    /// What to offer to a bridge.
+    pub fn arrival(&self) -> Arrival<'_> {
+        match self {
+            Self::ClientLine(line) => Arrival::ClientLine(line),
+            Self::ClientOversized => Arrival::ClientOversized,
+            Self::ClientEof => Arrival::ClientEof,
+            Self::CodexLine { generation, line } => Arrival::CodexLine { generation: *generation, line },
+            Self::CodexOversized { generation } => Arrival::CodexOversized { generation: *generation },
+            Self::CodexNotStarted { generation, message } => {
+                Arrival::CodexNotStarted { generation: *generation, message }
+            }
+            Self::CodexDied { generation, how, stderr } => {
+                Arrival::CodexDied { generation: *generation, how, stderr: stderr.as_deref() }
+            }
+            Self::Deadline { .. } => Arrival::Deadline,
+            Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
+            Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
+            Self::Signal(number) => Arrival::Signal(*number),
+        }
+    }
+}
+
+fn received(text: &str) -> anyhow::Result<Received> {
+    let messages: Messages = serde_json::from_str(text)?;
+    let members: Map<String, Value> = serde_json::from_str(text)?;
+    let generation = members.get("generation").map(generation).transpose()?;
+    if let Some(raw) = messages.client {
+        return Ok(Received::ClientLine(raw.get().into()));
+    }
+    if let Some(raw) = messages.codex {
+        return codex_line(raw.get().into(), generation);
+    }
+    let Some((name, value)) = members.iter().find(|(name, _)| *name != "generation") else {
+        bail!("`in` is empty");
+    };
+    match name.as_str() {
+        "client_text" => Ok(Received::ClientLine(text_of(value, name)?.into())),
+        "client_base64" => Ok(Received::ClientLine(STANDARD.decode(text_of(value, name)?)?)),
+        "client_oversized" => Ok(Received::ClientOversized),
+        "client_eof" => Ok(Received::ClientEof),
+        "codex_text" => codex_line(text_of(value, name)?.into(), generation),
+        "codex_base64" => codex_line(STANDARD.decode(text_of(value, name)?)?, generation),
+        "codex_oversized" => Ok(Received::CodexOversized { generation: self::generation(value)? }),
+        "codex_not_started" => Ok(Received::CodexNotStarted {
+            generation: self::generation(&value["generation"])?,
+            message: text_of(&value["message"], name)?,
+        }),
+        "codex_died" => Ok(Received::CodexDied {
+            generation: self::generation(&value["generation"])?,
+            how: text_of(&value["how"], name)?,
+            stderr: value["stderr"].as_str().map(str::to_owned),
+        }),
+        "deadline" => Ok(Received::Deadline { reason: text_of(value, name)? }),
+        "client_queue" => match value.as_str() {
+            Some("high") => Ok(Received::ClientQueue(Pressure::High)),
+            Some("low") => Ok(Received::ClientQueue(Pressure::Low)),
+            Some(_) | None => bail!("client_queue is high or low"),
+        },
+        "swept" => Ok(Received::Swept {
+            generation: self::generation(&value["generation"])?,
+            report: SweepReport { ended: number(&value["ended"])?, left: number(&value["left"])? },
+        }),
+        "signal" => Ok(Received::Signal(number(value)?.try_into()?)),
+        _ => bail!("`in` has an unknown kind: {name}"),
+    }
+}
+
+fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> anyhow::Result<Received> {
+    let generation = generation.context("a line of codex has a generation")?;
+    Ok(Received::CodexLine { generation, line })
+}
+
+fn generation(value: &Value) -> anyhow::Result<Generation> {
+    Ok(Generation(number(value).context("generation")?))
+}
+
+fn number(value: &Value) -> anyhow::Result<u32> {
+    Ok(value.as_u64().context("expected a number")?.try_into()?)
+}
+
+fn text_of(value: &Value, name: &str) -> anyhow::Result<String> {
+    Ok(value.as_str().with_context(|| format!("{name}: expected a string"))?.to_owned())
+}

@@ -1,0 +1,143 @@
+use super::step::Received;
+use super::{Record, Trace, arrival, line, read};
+use crate::bridge::arrival::Arrival;
+use crate::bridge::departure::Departure;
+use crate::core::effect::Anomaly;
+use crate::core::ids::{Generation, ThreadId, Tick};
+use crate::core::input::{Pressure, SweepReport};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const ONE: Generation = Generation(1);
+
+fn file() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.jsonl");
+    (dir, path)
+}
+
+fn record<'a>(arrival: Arrival<'a>, departures: &'a [Departure]) -> Record<'a> {
+    Record { now: Tick(5), deadline: Some("flush output"), arrival, departures }
+}
+
+fn written(arrival: Arrival<'_>, departures: &[Departure]) -> Value {
+    serde_json::from_str(&line::of_step(7, &record(arrival, departures))).unwrap()
+}
+
+#[test]
+fn every_arrival_comes_back_as_it_was() {
+    let arrivals = [
+        Arrival::ClientLine(br#"{"z":1,"a":1.50,"method":"x"}"#),
+        Arrival::ClientLine(b"not json"),
+        Arrival::ClientLine(b"\xff\x00"),
+        Arrival::ClientLine(b"null"),
+        Arrival::ClientOversized,
+        Arrival::ClientEof,
+        Arrival::CodexLine { generation: ONE, line: br#"{"id":1,"result":{}}"# },
+        Arrival::CodexLine { generation: ONE, line: b"thread panicked" },
+        Arrival::CodexLine { generation: ONE, line: b"\xfe" },
+        Arrival::CodexOversized { generation: Generation(2) },
+        Arrival::CodexNotStarted { generation: ONE, message: "no such file" },
+        Arrival::CodexDied { generation: ONE, how: "signal 9", stderr: Some("oops") },
+        Arrival::CodexDied { generation: ONE, how: "exit code 0", stderr: None },
+        Arrival::Deadline,
+        Arrival::ClientQueue(Pressure::High),
+        Arrival::ClientQueue(Pressure::Low),
+        Arrival::Swept { generation: ONE, report: SweepReport { ended: 2, left: 1 } },
+        Arrival::Signal(15),
+    ];
+    let (_dir, path) = file();
+    let mut trace = Trace::create(&path).unwrap();
+    for arrival in arrivals {
+        trace.record(&record(arrival, &[]));
+    }
+    let steps = read(&path).unwrap();
+    let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
+    assert_eq!(back, arrivals);
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=18).collect::<Vec<_>>());
+    assert!(steps.iter().all(|step| step.at == Tick(5)));
+    assert_eq!(steps[13].input, Received::Deadline { reason: "flush output".to_owned() });
+}
+
+#[test]
+fn departures_keep_their_order_and_notes_stand_apart() {
+    let departures = [
+        Departure::StartCodex(ONE),
+        Departure::ToCodex { generation: ONE, line: r#"{"id":0}"#.to_owned() },
+        Departure::Noted(Anomaly::UnknownAnswer { what: "ask" }),
+        Departure::ToClient(r#"{"id":1,"result":{}}"#.to_owned()),
+        Departure::Sweep { generation: ONE, threads: vec![ThreadId::new("t")] },
+        Departure::EndCodex(ONE),
+        Departure::Exit { code: 143 },
+    ];
+    let expected = json!({
+        "seq": 7, "at": 5, "in": {"signal": 15}, "rule": [],
+        "out": [
+            {"start_codex": 1}, {"codex": {"id": 0}, "generation": 1}, {"client": {"id": 1, "result": {}}},
+            {"sweep": {"generation": 1, "threads": ["t"]}}, {"end_codex": 1}, {"exit": 143},
+        ],
+        "note": ["UnknownAnswer { what: \"ask\" }"],
+    });
+    assert_eq!(written(Arrival::Signal(15), &departures), expected);
+}
+
+#[test]
+fn secrets_do_not_reach_the_file() {
+    let client = br#"{"method":"session/new","params":{"mcpServers":[{"name":"m","env":[{"name":"K","value":"hidden-1"}],"headers":[{"name":"Authorization","value":"hidden-2"}]}]}}"#;
+    let codex = Departure::ToCodex {
+        generation: ONE,
+        line: r#"{"params":{"config":{"mcp_servers":{"m":{"env":{"K":"hidden-1"}}},"api_key":"hidden-3"}}}"#
+            .to_owned(),
+    };
+    let step = written(Arrival::ClientLine(client), &[codex]);
+    assert_eq!(step["in"]["client"]["params"]["mcpServers"][0]["env"][0]["name"], "K");
+    assert_eq!(step["out"][0]["codex"]["params"]["config"]["mcp_servers"]["m"]["env"]["K"], "[redacted]");
+    let died = Arrival::CodexDied { generation: ONE, how: "x", stderr: Some("sk-hidden-45678901234") };
+    let text = format!("{step}{}", written(died, &[]));
+    assert!(!text.contains("hidden"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_it_even_if_it_was_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, path) = file();
+    let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    drop(Trace::create(&path).unwrap());
+    assert_eq!(mode(&path), 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    drop(Trace::create(&path).unwrap());
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn a_second_run_appends_and_counts_from_one() {
+    let (_dir, path) = file();
+    for _ in 0..2 {
+        let mut trace = Trace::create(&path).unwrap();
+        trace.record(&record(Arrival::ClientEof, &[]));
+        trace.record(&record(Arrival::Deadline, &[]));
+    }
+    assert_eq!(read(&path).unwrap().iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
+}
+
+#[test]
+fn a_line_cut_off_by_a_crash_is_left_out_and_a_wrong_one_is_named() {
+    let (_dir, path) = file();
+    let good = r#"{"seq":1,"at":0,"in":{"client_eof":true}}"#;
+    std::fs::write(&path, format!("{good}\n{{\"seq\":2,\"at")).unwrap();
+    assert_eq!(read(&path).unwrap().len(), 1);
+    std::fs::write(&path, format!("{good}\n{{\"seq\":2}}\n")).unwrap();
+    let error = format!("{:#}", read(&path).unwrap_err());
+    assert!(error.contains("line 2"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_the_trace_and_nothing_else() {
+    let mut trace = Trace::create(std::path::Path::new("/dev/full")).unwrap();
+    trace.record(&record(Arrival::ClientEof, &[]));
+    assert!(trace.file.is_none());
+    trace.record(&record(Arrival::ClientEof, &[]));
+}
