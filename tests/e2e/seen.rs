@@ -127,14 +127,26 @@ impl Seen {
         idxs.map(|idx| (idx, &self.wire[idx].body["params"]["update"]))
     }
 
-    /// The last `n` messages in short, for a person who looks at a failure.
+    /// The last messages in short, runs of one kind folded, for a person who looks at a failure.
     pub(crate) fn tail(&self, n: usize) -> String {
-        let skip = self.wire.len().saturating_sub(n);
-        let mut tail = format!("last {} of {} messages:\n", n.min(self.wire.len()), self.wire.len());
-        for message in &self.wire[skip..] {
-            let arrow = if message.dir == Dir::ToAdapter { '>' } else { '<' };
-            let body: String = message.body.to_string().chars().take(400).collect();
-            tail += &format!("{arrow} {body}\n");
+        let mut lines: Vec<(String, usize)> = Vec::new();
+        let mut last_kind = String::new();
+        for message in self.wire.iter().rev() {
+            let kind = kind(message);
+            match lines.last_mut() {
+                Some((_, more)) if kind == last_kind => *more += 1,
+                _ if lines.len() == n => break,
+                _ => lines.push((short(message), 0)),
+            }
+            last_kind = kind;
+        }
+        let mut tail = format!("the end of {} messages:\n", self.wire.len());
+        for (line, more) in lines.iter().rev() {
+            if *more > 0 {
+                tail += &format!("({more} before it of the same kind)\n");
+            }
+            tail += line;
+            tail.push('\n');
         }
         tail + &self.faults(&[]).join("\n")
     }
@@ -161,4 +173,21 @@ impl Seen {
             self.done.insert(id, outcome);
         }
     }
+}
+
+fn kind(message: &Message) -> String {
+    let params = &message.body["params"];
+    let update = &params["update"];
+    let parts = [&message.body["method"], &params["sessionId"], &update["sessionUpdate"], &update["terminalId"]];
+    match update["sessionUpdate"].as_str() {
+        // Streams; everything else counts one by one.
+        Some("terminal_output_chunk" | "agent_message_chunk" | "tool_call_update") => format!("{parts:?}"),
+        _ => message.body.to_string(),
+    }
+}
+
+fn short(message: &Message) -> String {
+    let arrow = if message.dir == Dir::ToAdapter { '>' } else { '<' };
+    let body: String = message.body.to_string().chars().take(400).collect();
+    format!("{arrow} {body}")
 }
