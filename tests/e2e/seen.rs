@@ -133,9 +133,10 @@ impl Seen {
         let mut last_kind = String::new();
         for message in self.wire.iter().rev() {
             let kind = kind(message);
+            let n_lines = lines.len();
             match lines.last_mut() {
                 Some((_, more)) if kind == last_kind => *more += 1,
-                _ if lines.len() == n => break,
+                _ if n_lines == n => break,
                 _ => lines.push((short(message), 0)),
             }
             last_kind = kind;
