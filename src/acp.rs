@@ -4,11 +4,11 @@
 
 pub mod dropped;
 pub mod error;
-mod form;
 pub mod meta;
 
 mod answer;
 mod decode;
+mod form;
 mod image;
 mod initialize;
 mod line;

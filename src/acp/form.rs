@@ -1,8 +1,20 @@
-//! The form that puts Codex's questions to a client with `elicitation/create`.
+//! Elicitation forms: what ACP can ask for, and the form of Codex's questions.
 
 use crate::core::codex::Question;
 use crate::core::ids::Json;
 use serde_json::{Map, Value, json};
+
+/// The schema and its number of properties, if it describes an object.
+///
+/// The schema crate leaves out what it cannot read; the number shows whether it did.
+pub(crate) fn object(schema: &Json) -> Option<(Value, usize)> {
+    let schema: Value = serde_json::from_str(schema.as_str()).ok()?;
+    let n_properties = match schema.get("properties") {
+        None => 0,
+        Some(properties) => properties.as_object()?.len(),
+    };
+    (schema.get("type")? == "object").then_some((schema, n_properties))
+}
 
 /// One required string property per question id; a question with options is a choice of labels.
 pub(crate) fn schema(questions: &[Question]) -> Json {

@@ -2,6 +2,9 @@
 //!
 //! A modification comes as unified hunks, an added or deleted file as its whole text.
 
+#[cfg(test)]
+mod tests;
+
 use crate::core::update::{Diff, DiffOp};
 use std::fmt::Write as _;
 
@@ -45,7 +48,7 @@ impl Hunk<'_> {
 /// The hunks of a unified diff; what stands between them is left out. `None` if one is broken.
 pub(crate) fn hunks(text: &str) -> Option<Vec<Hunk<'_>>> {
     // Not `lines()`: a carriage return belongs to the file.
-    let mut lines = text.split('\n').peekable();
+    let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n').peekable();
     let mut hunks = Vec::new();
     while let Some(line) = lines.next() {
         if !line.starts_with("@@ -") {

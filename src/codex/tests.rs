@@ -2,6 +2,7 @@
 
 mod asks;
 mod calls;
+mod events;
 mod items;
 mod recordings;
 mod wire;

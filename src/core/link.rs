@@ -70,9 +70,9 @@ pub(crate) enum Purpose {
 
 #[derive(Debug)]
 enum Phase {
-    /// Not running; with the last words of the one before.
+    /// Not running; why the one before ended.
     Down {
-        stderr: Option<String>,
+        last: Option<Loss>,
     },
     Starting,
     Ready,

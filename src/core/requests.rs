@@ -8,7 +8,8 @@ use super::ids::{PromptKey, SessionId, Tick};
 use super::input::FromClient;
 use super::link::Purpose;
 use super::opening::Resuming;
-use super::request::{Place, PromptPart, Reply, Request, Ticket};
+use super::request::{Place, PromptPart, Reply, Request, Ticket, Version};
+use super::update::Update;
 
 /// Sessions per page of `session/list`.
 const LIST_PAGE: u32 = 50;
@@ -68,12 +69,19 @@ impl Core {
             },
             Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
             Request::SetOption { session, option, value } => {
-                let (sessions, cx) = self.split(now, out);
+                let (sessions, mut cx) = self.split(now, out);
                 let Some(it) = sessions.get_mut(&session) else {
                     return cx.out.refuse(ticket, Failure::UnknownSession(session));
                 };
                 match it.chosen.set(&option, &value, cx.models) {
-                    Ok(()) => cx.out.respond(ticket, Reply::OptionSet(it.chosen.list(cx.models))),
+                    Ok(()) => {
+                        let options = it.chosen.list(cx.models);
+                        cx.out.respond(ticket, Reply::OptionSet(options.clone()));
+                        // A v1 client has the mode in two places; the answer is one of them.
+                        if cx.version() == Version::V1 {
+                            it.emit(&mut cx, Update::Options(options));
+                        }
+                    }
                     Err(failure) => cx.out.refuse(ticket, failure),
                 }
             }

@@ -97,7 +97,8 @@ fn scope(session: &SessionId, call: Option<&ToolCallId>) -> v1::ElicitationSessi
 
 /// The schema of a form, if it has only the kinds of property that ACP knows.
 fn form_schema(schema: &Json) -> Option<v1::ElicitationSchema> {
-    let schema: v1::ElicitationSchema = serde_json::from_str(schema.as_str()).ok()?;
+    let (schema, n_properties) = form::object(schema)?;
+    let schema: v1::ElicitationSchema = serde_json::from_value(schema).ok()?;
     let known = schema.properties.values().all(|property| match property {
         v1::ElicitationPropertySchema::Array(array) => !matches!(array.items, v1::MultiSelectItems::Other(_)),
         v1::ElicitationPropertySchema::String(_)
@@ -106,5 +107,5 @@ fn form_schema(schema: &Json) -> Option<v1::ElicitationSchema> {
         | v1::ElicitationPropertySchema::Boolean(_) => true,
         v1::ElicitationPropertySchema::Other(_) | _ => false,
     });
-    known.then_some(schema)
+    (known && schema.properties.len() == n_properties).then_some(schema)
 }

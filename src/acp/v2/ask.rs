@@ -62,7 +62,8 @@ fn scope(session: &SessionId, call: Option<&ToolCallId>) -> v2::ElicitationSessi
 
 /// The schema of a form, if it has only the kinds of property that ACP knows.
 fn form_schema(schema: &Json) -> Option<v2::ElicitationSchema> {
-    let schema: v2::ElicitationSchema = serde_json::from_str(schema.as_str()).ok()?;
+    let (schema, n_properties) = form::object(schema)?;
+    let schema: v2::ElicitationSchema = serde_json::from_value(schema).ok()?;
     let known = schema.properties.values().all(|property| match property {
         v2::ElicitationPropertySchema::Array(array) => !matches!(array.items, v2::MultiSelectItems::Other(_)),
         v2::ElicitationPropertySchema::String(text) => {
@@ -73,5 +74,5 @@ fn form_schema(schema: &Json) -> Option<v2::ElicitationSchema> {
         | v2::ElicitationPropertySchema::Boolean(_) => true,
         v2::ElicitationPropertySchema::Other(_) | _ => false,
     });
-    known.then_some(schema)
+    (known && schema.properties.len() == n_properties).then_some(schema)
 }
