@@ -6,7 +6,7 @@ use testkit::home::Config;
 use testkit::model::{Exec, Script, exec, say};
 
 use crate::session::{Ended, Session};
-use crate::stage::{Casting, play_with};
+use crate::stage::{Casting, forever, play_with};
 
 in_both_versions!(accepted, declined, dismissed, cancelled_while_open, of_a_background_command);
 
@@ -133,13 +133,12 @@ async fn of_a_background_command(version: Version) {
     play_with(asking, async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let dev = escalated("echo up; while :; do sleep 0.1; done").yield_ms(400);
+        let dev = escalated(&format!("echo up; {}", forever("cmd"))).yield_ms(400);
         session.turn(&Script::new().step(dev).step(say("It runs.")).prompt("serve")).await?;
         session.until_listed(&["cmd"]).await?;
         session.until_output("cmd", "up\n").await?;
         session.at_rest().await?;
-        session.stop("cmd").await?;
-        assert_eq!(session.ended("cmd").await?, Ended::Signal("SIGTERM".to_owned()));
+        session.put_down(stage, "cmd").await?;
         session.until_listed(&[]).await?;
         session.at_rest().await?;
         client.end().await?;

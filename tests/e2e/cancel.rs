@@ -4,28 +4,27 @@ use testkit::belief::Version;
 use testkit::model::{Action, Script, exec, say};
 
 use crate::session::Ended;
-use crate::stage::{Casting, play};
+use crate::stage::{Casting, forever, play};
 
 in_both_versions!(during_a_command, while_the_model_talks, before_anything_runs);
-
-const FOREVER: &str = "while :; do sleep 0.1; done";
 
 async fn during_a_command(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let background = Script::new().step(exec(FOREVER).id("dev").yield_ms(300)).step(say("It runs."));
+        let background =
+            Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("It runs."));
         session.turn(&background.prompt("serve")).await?;
         session.until_listed(&["dev"]).await?;
 
-        let cmd = format!("touch up; {FOREVER}");
+        let cmd = format!("touch up; {}", forever("build"));
         let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000)).step(say("never said"));
         let turn = session.prompt(&script.prompt("build"));
         stage.file("up").await?;
         session.until_running("build").await?;
         session.cancel().await?;
         assert_eq!(session.finish(&turn).await?, "cancelled");
-        assert_eq!(session.ended("build").await?, Ended::Signal("SIGTERM".to_owned()));
+        assert_eq!(session.ended("build").await?, Ended::Signal("SIGKILL".to_owned()));
         let status = match version {
             Version::V1 => "failed",
             Version::V2 => "cancelled",

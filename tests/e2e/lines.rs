@@ -16,7 +16,7 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
         client.expect_fault("unknown request");
         client.expect_fault("Invalid message");
         let session = stage.open(&client).await?;
-        let dev = "n=0; while :; do n=$((n + 1)); echo tick $n; sleep 0.05; done";
+        let dev = "n=0; until [ -e end-dev ]; do n=$((n + 1)); echo tick $n; sleep 0.05; done";
         let script = Script::new().step(exec(dev).id("dev").yield_ms(300)).step(say("It runs."));
         session.turn(&script.prompt("serve")).await?;
 
@@ -50,7 +50,7 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
         client.call("list", json!({})).await?;
         let n = session.output("dev").lines().count();
         session.until_output("dev", &format!("tick {}\n", n + 3)).await?;
-        session.stop("dev").await?;
+        session.put_down(stage, "dev").await?;
         session.until_listed(&[]).await?;
         let output = session.output("dev");
         let whole: String = (1..=output.lines().count()).map(|n| format!("tick {n}\n")).collect();

@@ -179,7 +179,8 @@ impl Seen {
 fn kind(message: &Message) -> String {
     let params = &message.body["params"];
     let update = &params["update"];
-    let parts = [&message.body["method"], &params["sessionId"], &update["sessionUpdate"], &update["terminalId"]];
+    let parts =
+        [&message.body["method"], &params["sessionId"], &update["sessionUpdate"], &update["terminalId"]];
     match update["sessionUpdate"].as_str() {
         // Streams; everything else counts one by one.
         Some("terminal_output_chunk" | "agent_message_chunk" | "tool_call_update") => format!("{parts:?}"),

@@ -10,6 +10,7 @@ use testkit::belief::Version;
 use crate::client::{Client, Pending};
 use crate::live;
 use crate::seen::Seen;
+use crate::stage::Stage;
 
 /// A session of a client.
 #[derive(Clone, Debug)]
@@ -90,17 +91,30 @@ impl Session<'_> {
         self.client.call("close", json!({"sessionId": self.id})).await.map(drop)
     }
 
-    /// Stops one terminal as a user of this version does.
+    /// Stops one terminal by `terminal/cancel`, which is v2.
     pub(crate) async fn stop(&self, terminal: &str) -> anyhow::Result<()> {
-        match self.client.version {
-            Version::V1 => self.turn(&format!("/stop {terminal}")).await.map(drop),
-            Version::V2 => {
-                let args = json!({"sessionId": self.id, "terminalId": terminal});
-                let answer = self.client.call("cancelTerminal", args).await?;
-                ensure!(answer == json!({}), "terminal/cancel answered {answer}");
-                Ok(())
+        let args = json!({"sessionId": self.id, "terminalId": terminal});
+        let answer = self.client.call("cancelTerminal", args).await?;
+        ensure!(answer == json!({}), "terminal/cancel answered {answer}");
+        Ok(())
+    }
+
+    /// Brings a [`forever`](crate::stage::forever) command to its end and checks how that is told:
+    /// by `terminal/cancel` where there is one, else by itself.
+    pub(crate) async fn put_down(&self, stage: &Stage, terminal: &str) -> anyhow::Result<()> {
+        let expected = match self.client.version {
+            Version::V1 => {
+                stage.signal_file(&format!("end-{terminal}"))?;
+                Ended::Code(0)
             }
-        }
+            Version::V2 => {
+                self.stop(terminal).await?;
+                Ended::Signal("SIGKILL".to_owned())
+            }
+        };
+        let ended = self.ended(terminal).await?;
+        ensure!(ended == expected, "{terminal} ended with {ended:?}, not {expected:?}");
+        Ok(())
     }
 
     /// What the agent said from message `from` on.

@@ -5,7 +5,7 @@ use testkit::belief::Version;
 use testkit::model::{Script, exec, say};
 
 use crate::session::{Ended, Session};
-use crate::stage::{Casting, Stage, play};
+use crate::stage::{Casting, Stage, forever, play};
 
 in_both_versions!(
     listed_and_resumed_by_another_process,
@@ -14,8 +14,6 @@ in_both_versions!(
     options,
     unknown_sessions,
 );
-
-const FOREVER: &str = "while :; do sleep 0.1; done";
 
 async fn resume<'a>(
     stage: &Stage,
@@ -94,13 +92,14 @@ async fn resumed_while_a_terminal_runs(version: Version) {
         play(async |stage| {
             let client = stage.client(Casting::of(version)).await?;
             let session = stage.open(&client).await?;
-            let script = Script::new().step(exec(FOREVER).id("dev").yield_ms(300)).step(say("It runs."));
+            let script =
+                Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("It runs."));
             session.turn(&script.prompt("serve")).await?;
             session.until_listed(&["dev"]).await?;
             let session = resume(stage, &client, &session.id, replay).await?;
             session.until_listed(&["dev"]).await?;
             session.at_rest().await?;
-            session.stop("dev").await?;
+            session.put_down(stage, "dev").await?;
             session.until_listed(&[]).await?;
             session.at_rest().await?;
             client.end().await?;
@@ -114,9 +113,9 @@ async fn closed_with_running_terminals(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let stubborn = format!("trap '' TERM INT HUP; {FOREVER}");
+        let stubborn = format!("trap '' TERM INT HUP; {}", forever("stubborn"));
         let calls = [
-            exec(FOREVER).id("plain").yield_ms(300),
+            exec(forever("plain")).id("plain").yield_ms(300),
             exec(stubborn).id("stubborn").yield_ms(300),
             exec("setsid sleep 1000 & sleep 1000").id("parent").yield_ms(300),
         ];

@@ -80,13 +80,10 @@ pub(crate) async fn play_with(
 ) {
     let stage = Stage::new(config).await.expect("the stage is set");
     let none_left = NoneLeft::new("CODEX_HOME", stage.home.codex_home().display());
-    let outcome = test(&stage).await.and_then(|()| stage.check());
-    if let Err(error) = outcome {
-        stage.clear().await;
+    if let Err(error) = test(&stage).await.and_then(|()| stage.check()) {
         panic!("{error:#}");
     }
     none_left.check_within(VANISH).await;
-    stage.model.stop().await;
 }
 
 impl Stage {
@@ -119,7 +116,7 @@ impl Stage {
         let mut command = Command::new("node");
         command
             .arg(scripts.join(script))
-            .args(adapter())
+            .arg(env!("CARGO_BIN_EXE_appserver-acp"))
             .args(&casting.args)
             .env_clear()
             .envs(self.home.env())
@@ -169,30 +166,28 @@ impl Stage {
         ensure!(errors.is_empty(), "the scripts were wrong: {errors:?}");
         Ok(())
     }
+}
 
+impl Drop for Stage {
     /// Ends what a failed test left: by pid, and only what carries this home in its environment.
-    async fn clear(&self) {
+    fn drop(&mut self) {
         let census = Census::new("CODEX_HOME", self.home.codex_home().display());
-        for _ in 0..10 {
-            for process in census.take() {
+        for _ in 0..20 {
+            let left = if std::thread::panicking() { census.take() } else { Vec::new() };
+            for process in left {
                 // It may have ended since it was listed.
                 let _ = processes::signal(process.pid, Signal::KILL);
-            }
-            if census.wait_gone(Duration::from_millis(300)).await.is_ok() {
-                return;
             }
         }
     }
 }
 
+/// A command that runs until [`Stage::signal_file`] has made `end-<id>`.
+pub(crate) fn forever(id: &str) -> String {
+    wait_for(&format!("end-{id}"))
+}
+
 /// A shell condition that waits until [`Stage::signal_file`] has made `name`.
 pub(crate) fn wait_for(name: &str) -> String {
     format!("until [ -e {name} ]; do sleep 0.05; done")
-}
-
-fn adapter() -> Vec<String> {
-    std::env::var("E2E_ADAPTER").map_or_else(
-        |_| vec![env!("CARGO_BIN_EXE_appserver-acp").to_owned()],
-        |it| it.split(' ').map(str::to_owned).collect(),
-    )
 }

@@ -3,12 +3,12 @@
 use testkit::belief::Version;
 use testkit::model::{Script, exec, say};
 
-use crate::session::Ended;
 use crate::stage::{Casting, play};
 
 in_both_versions!(dev_server);
 
-const DEV_SERVER: &str = "echo ready; n=0; while :; do n=$((n + 1)); echo tick $n; sleep 0.1; done";
+const DEV_SERVER: &str =
+    "echo ready; n=0; until [ -e end-dev ]; do n=$((n + 1)); echo tick $n; sleep 0.1; done";
 
 async fn dev_server(version: Version) {
     play(async |stage| {
@@ -29,9 +29,9 @@ async fn dev_server(version: Version) {
         session.until_output("dev", &format!("tick {}", n + 3)).await?;
         session.at_rest().await?;
 
-        session.stop("dev").await?;
-        assert_eq!(session.ended("dev").await?, Ended::Signal("SIGTERM".to_owned()));
-        assert_eq!(session.final_status("dev").await?, "failed");
+        session.put_down(stage, "dev").await?;
+        let status = session.final_status("dev").await?;
+        assert_eq!(status, if version == Version::V1 { "completed" } else { "failed" });
         session.until_listed(&[]).await?;
         assert!(session.output("dev").starts_with("ready\ntick 1\ntick 2\n"), "{:?}", session.output("dev"));
         session.at_rest().await?;

@@ -5,7 +5,7 @@ use testkit::belief::Version;
 use testkit::model::{Action, Script, exec, exec_code, say};
 
 use crate::session::Ended;
-use crate::stage::{Casting, play, play_with, wait_for};
+use crate::stage::{Casting, forever, play, play_with, wait_for};
 
 in_both_versions!(
     foreground_is_never_listed,
@@ -15,8 +15,6 @@ in_both_versions!(
     sixty_four_terminals,
     two_sessions_at_once,
 );
-
-const FOREVER: &str = "while :; do sleep 0.1; done";
 
 async fn foreground_is_never_listed(version: Version) {
     play(async |stage| {
@@ -48,7 +46,7 @@ async fn detached_while_the_turn_goes_on(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         let step = (say("It runs, going on."), Action::gate("more"), say(" Done."));
-        let script = Script::new().step(exec(FOREVER).id("dev").yield_ms(300)).step(step);
+        let script = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(step);
         let turn = session.prompt(&script.prompt("go"));
         stage.model.wait_gate("more").await?;
         // The turn is not over: nobody opened the gate.
@@ -63,12 +61,8 @@ async fn detached_while_the_turn_goes_on(version: Version) {
             });
             assert_eq!(state.map(|it| it["state"].clone()), Some(json!("running")));
         }
-        // Stopping it leaves the turn alone.
-        match version {
-            Version::V2 => session.stop("dev").await?,
-            Version::V1 => drop(session.prompt("/stop dev")),
-        }
-        assert_eq!(session.ended("dev").await?, Ended::Signal("SIGTERM".to_owned()));
+        // Its end leaves the turn alone.
+        session.put_down(stage, "dev").await?;
         session.until_listed(&[]).await?;
         stage.model.open("more");
         assert_eq!(session.finish(&turn).await?, "end_turn");
@@ -84,18 +78,17 @@ async fn several_terminals(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let run = |id: &str| exec(format!("echo I am {id}; {}", wait_for(id))).id(id).yield_ms(300);
+        let run = |id: &str| exec(format!("echo I am {id}; {}", forever(id))).id(id).yield_ms(300);
         let script = Script::new().step([run("a"), run("b"), run("c")]).step(say("all run"));
         session.turn(&script.prompt("go")).await?;
         session.until_listed(&["a", "b", "c"]).await?;
-        stage.signal_file("b")?;
+        stage.signal_file("end-b")?;
         assert_eq!(session.ended("b").await?, Ended::Code(0));
         session.until_listed(&["a", "c"]).await?;
-        session.stop("a").await?;
-        assert_eq!(session.ended("a").await?, Ended::Signal("SIGTERM".to_owned()));
+        session.put_down(stage, "a").await?;
         session.until_listed(&["c"]).await?;
         session.at_rest().await?;
-        stage.signal_file("c")?;
+        stage.signal_file("end-c")?;
         assert_eq!(session.ended("c").await?, Ended::Code(0));
         session.until_listed(&[]).await?;
         for id in ["b", "c"] {
@@ -165,7 +158,7 @@ async fn two_sessions_at_once(version: Version) {
         let one = stage.open(&client).await?;
         let two = stage.open(&client).await?;
         let script = |id: &str, gate: &str| {
-            let run = exec(FOREVER).id(id).yield_ms(300);
+            let run = exec(forever(id)).id(id).yield_ms(300);
             Script::new().step(run).step((Action::gate(gate), say(id))).prompt("go")
         };
         let first = one.prompt(&script("of-one", "one"));
@@ -178,7 +171,7 @@ async fn two_sessions_at_once(version: Version) {
         stage.model.open("two");
         assert_eq!(two.finish(&second).await?, "end_turn");
         assert_eq!(two.text(second.from), "of-two");
-        two.stop("of-two").await?;
+        two.put_down(stage, "of-two").await?;
         two.until_listed(&[]).await?;
         one.until_listed(&["of-one"]).await?;
         stage.model.open("one");
