@@ -19,6 +19,7 @@ in_both_versions!(
     app_server_killed_in_a_turn,
     app_server_killed_at_idle,
     no_codex,
+    a_configuration_that_codex_refuses,
 );
 
 /// A session with one command in the background, id `dev`.
@@ -182,6 +183,19 @@ async fn no_codex(version: Version) {
         assert!(start.elapsed() < Duration::from_secs(10));
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_configuration_that_codex_refuses(version: Version) {
+    play(async |stage| {
+        std::fs::write(stage.home.codex_home().join("config.toml"), "model = [what")?;
+        let client = stage.client(Casting::of(version)).await?;
+        let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(error.to_string().contains("config.toml"), "{error}");
+        client.end().await?;
         Ok(())
     })
     .await;

@@ -1,5 +1,6 @@
 //! Command output: whole, in order, bounded, and as Codex gives it.
 
+use serde_json::json;
 use testkit::belief::Version;
 use testkit::model::{Script, exec, say};
 
@@ -12,6 +13,7 @@ in_both_versions!(
     characters_in_pieces,
     a_megabyte_to_the_letter,
     twenty_megabytes,
+    for_a_client_that_does_not_read,
     as_text_or_live,
 );
 
@@ -113,7 +115,7 @@ fn assert_bounded(seen: &Seen, session: &str, from: usize, n_bytes: usize) {
 async fn as_text_or_live(version: Version) {
     play(async |stage| {
         let casting = match version {
-            Version::V1 => Casting::v1().capabilities(serde_json::json!({})),
+            Version::V1 => Casting::v1().capabilities(json!({})),
             Version::V2 => Casting::v2(),
         };
         let client = stage.client(casting).await?;
@@ -123,6 +125,45 @@ async fn as_text_or_live(version: Version) {
         assert_eq!(session.final_status("cmd").await?, "completed");
         let output = session.output("cmd");
         assert!(output.contains("one\ntwo\n"), "{output:?}");
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A client that stops reading still gets a cancel through, and later the whole text.
+async fn for_a_client_that_does_not_read(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = "n=0; until [ -e end-cmd ]; do n=$((n + 1)); echo line $n of many;
+            if [ $n = 60000 ]; then touch many; fi; done";
+        let script = Script::new().step(exec(cmd).id("cmd").yield_ms(250)).step(say("It runs."));
+        let turn = session.prompt(&script.prompt("go"));
+        session.until_running("cmd").await?;
+        client.call("pause", json!({})).await?;
+        // By now it has written more than any pipe and any queue holds.
+        stage.file("many").await?;
+        let cancel = match version {
+            Version::V1 => {
+                stage.signal_file("end-cmd")?;
+                None
+            }
+            Version::V2 => {
+                Some(client.start("cancelTerminal", json!({"sessionId": session.id, "terminalId": "cmd"})))
+            }
+        };
+        session.until_dead().await?;
+        client.call("continue", json!({})).await?;
+        if let Some(cancel) = cancel {
+            assert_eq!(client.outcome(cancel).await?, Ok(json!({})));
+        }
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        session.ended("cmd").await?;
+        session.until_listed(&[]).await?;
+        let output = session.output("cmd");
+        assert!(output.starts_with("line 1 of many\nline 2 of many\n"), "{:?}", output.get(..100));
         session.at_rest().await?;
         client.end().await?;
         Ok(())

@@ -29,25 +29,36 @@ pub(crate) struct Stage {
     is_client_lost: Arc<AtomicBool>,
 }
 
+/// Names a python with the packages of `tests/clients/requirements.txt`.
+const PYTHON: &str = "APPSERVER_ACP_TEST_PYTHON";
+
 /// How a client introduces itself and its adapter.
 #[derive(Debug)]
 pub(crate) struct Casting {
     pub(crate) version: Version,
+    program: OsString,
+    script: &'static str,
     pub(crate) capabilities: Value,
-    pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(&'static str, OsString)>,
 }
 
 impl Casting {
     pub(crate) fn v2() -> Self {
         let capabilities = json!({"elicitation": {"form": {}, "url": {}}});
-        Self { version: Version::V2, capabilities, args: Vec::new(), env: Vec::new() }
+        Self { version: Version::V2, capabilities, script: "v2.mjs", ..Self::v1() }
     }
 
     /// A v1 client with live terminals, as Zed is.
     pub(crate) fn v1() -> Self {
         let capabilities = json!({"_meta": {"terminal_output": true}});
-        Self { version: Version::V1, capabilities, args: Vec::new(), env: Vec::new() }
+        let (program, env) = ("node".into(), Vec::new());
+        Self { version: Version::V1, program, script: "v1.mjs", capabilities, env }
+    }
+
+    /// A v1 client on the SDK for python, whose models are strict; `None` where there is no such python.
+    pub(crate) fn python() -> Option<Self> {
+        let program = std::env::var_os(PYTHON)?;
+        Some(Self { program, script: "v1.py", ..Self::v1() })
     }
 
     pub(crate) fn of(version: Version) -> Self {
@@ -108,16 +119,11 @@ impl Stage {
 
     /// A client that has started the adapter and not initialized.
     pub(crate) fn stranger(&self, casting: &Casting) -> anyhow::Result<Client> {
-        let script = match casting.version {
-            Version::V1 => "v1.mjs",
-            Version::V2 => "v2.mjs",
-        };
         let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
-        let mut command = Command::new("node");
+        let mut command = Command::new(&casting.program);
         command
-            .arg(scripts.join(script))
+            .arg(scripts.join(casting.script))
             .arg(env!("CARGO_BIN_EXE_appserver-acp"))
-            .args(&casting.args)
             .env_clear()
             .envs(self.home.env())
             .env("ACP_SDK_NODE_MODULES", codex::node_modules()?)

@@ -11,8 +11,22 @@ const DEV_SERVER: &str =
     "echo ready; n=0; until [ -e end-dev ]; do n=$((n + 1)); echo tick $n; sleep 0.1; done";
 
 async fn dev_server(version: Version) {
+    dev_server_for(Casting::of(version)).await;
+}
+
+#[tokio::test]
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+async fn dev_server_for_python() {
+    match Casting::python() {
+        Some(casting) => dev_server_for(casting).await,
+        None => eprintln!("skipped: no python with the ACP SDK"),
+    }
+}
+
+async fn dev_server_for(casting: Casting) {
     play(async |stage| {
-        let client = stage.client(Casting::of(version)).await?;
+        let version = casting.version;
+        let client = stage.client(casting).await?;
         let session = stage.open(&client).await?;
         let pause = std::time::Duration::from_millis(5);
         let script = Script::new().step(say("Starting the server.").chunks(4, pause)).prompt("hello");

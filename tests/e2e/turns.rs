@@ -14,6 +14,7 @@ in_both_versions!(
     code_mode,
     sixty_four_terminals,
     two_sessions_at_once,
+    the_model_fails,
 );
 
 async fn foreground_is_never_listed(version: Version) {
@@ -188,6 +189,57 @@ async fn two_sessions_at_once(version: Version) {
         }
         one.close().await?;
         one.until_dead().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn the_model_fails(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let script = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(Action::http(500));
+        let turn = session.prompt(&script.prompt("go"));
+        match version {
+            Version::V1 => {
+                let error = client.outcome(turn.answer).await?.expect_err("the turn fails");
+                assert_eq!(error["code"], -32603, "{error}");
+            }
+            Version::V2 => assert_eq!(session.finish(&turn).await?, "error"),
+        }
+        // What runs in the background survives it.
+        session.until_listed(&["dev"]).await?;
+        session.at_rest().await?;
+        let after = session.turn(&Script::new().step(say("Again.")).prompt("and now?")).await?;
+        assert_eq!(session.text(after.from), "Again.");
+        session.put_down(stage, "dev").await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A prompt during a turn goes into that turn.
+#[tokio::test]
+async fn a_second_prompt_joins_the_turn() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("touch up; {}", wait_for("go"));
+        let script = Script::new().step(exec(cmd).id("cmd").yield_ms(30_000)).step(say("Both done."));
+        let first = session.prompt(&script.prompt("first"));
+        stage.file("up").await?;
+        let second = session.prompt("second thoughts");
+        let answer = client.outcome(second.answer);
+        stage.signal_file("go")?;
+        let answer = answer.await?.map_err(|error| anyhow::anyhow!("{error}"))?;
+        assert_eq!(session.finish(&first).await?, "end_turn");
+        let shown = |it: &serde_json::Value| {
+            (it["sessionUpdate"] == "user_message" && it["messageId"] == answer["messageId"]).then_some(())
+        };
+        session.update("second message", second.from, shown).await?;
+        session.at_rest().await?;
         client.end().await?;
         Ok(())
     })
