@@ -1,2 +1,5 @@
 //! Subcommands as library functions: each takes its parsed arguments and a writer.
+pub mod doctor;
+pub mod explain;
 pub mod map;
+pub mod replay;

@@ -11,11 +11,12 @@ mod tests;
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::Departure;
 use crate::core::ids::Tick;
-use anyhow::Context;
+use crate::core::request::Version;
+use crate::core::settings::Settings;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
-use step::Step;
+use std::path::{Path, PathBuf};
+use step::{Step, StepError};
 
 /// A trace file being written.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Trace {
     /// `None` once writing failed.
     file: Option<File>,
     seq: u64,
+    /// Written with the first step.
+    settings: Settings,
 }
 
 /// One step, as the loop saw it.
@@ -31,6 +34,8 @@ pub struct Record<'a> {
     pub now: Tick,
     /// Why the deadline was set, if the arrival is one.
     pub deadline: Option<&'a str>,
+    /// What the client speaks, once it is known.
+    pub version: Option<Version>,
     pub arrival: Arrival<'a>,
     pub departures: &'a [Departure],
 }
@@ -40,14 +45,14 @@ impl Trace {
     ///
     /// # Errors
     /// If the file cannot be opened or its mode cannot be set.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path, settings: &Settings) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path)?;
         restrict(&file)?;
-        Ok(Self { file: Some(file), seq: 0 })
+        Ok(Self { file: Some(file), seq: 0, settings: settings.clone() })
     }
 
     /// Writes one step. The first failure is logged and ends the trace.
@@ -56,7 +61,8 @@ impl Trace {
             return;
         };
         self.seq += 1;
-        let text = line::of_step(self.seq, record);
+        let settings = (self.seq == 1).then_some(&self.settings);
+        let text = line::of_step(self.seq, record, settings);
         if let Err(error) = file.write_all(text.as_bytes()) {
             tracing::warn!(%error, "the trace cannot be written and ends here");
             self.file = None;
@@ -79,19 +85,39 @@ fn restrict(_: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// A trace that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    #[error("read {}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// `line` counts from 1.
+    #[error("read {}, line {line}", path.display())]
+    NotAStep {
+        path: PathBuf,
+        line: usize,
+        #[source]
+        source: StepError,
+    },
+}
+
 /// All steps of a trace. A last line without its newline was cut off and is left out.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is no step; says which.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Step>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+/// If the file cannot be read, or a line is no step.
+pub fn read(path: &Path) -> Result<Vec<Step>, TraceError> {
+    let unreadable = |source| TraceError::Unreadable { path: path.to_owned(), source };
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    lines
-        .map(|(at, line)| {
-            Step::parse(line).with_context(|| format!("read {}, line {}", path.display(), at + 1))
-        })
-        .collect()
+    let mut steps = Vec::new();
+    for (at, line) in whole.split('\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        let wrong = |source| TraceError::NotAStep { path: path.to_owned(), line: at + 1, source };
+        steps.push(Step::parse(line).map_err(wrong)?);
+    }
+    Ok(steps)
 }
 
 /// What arrived in this step, to offer it to a bridge again.

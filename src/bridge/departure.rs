@@ -1,7 +1,8 @@
 //! What the bridge wants done, in the order it must be done.
 
+use crate::acp::dropped::Dropped;
 use crate::core::effect::Anomaly;
-use crate::core::ids::{Generation, ThreadId};
+use crate::core::ids::{Generation, SessionId, ThreadId};
 
 /// One thing to do. Lines come without their newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,15 @@ pub enum Departure {
     Sweep { generation: Generation, threads: Vec<ThreadId> },
     /// Leave, once everything before is written.
     Exit { code: i32 },
-    /// Nothing to do: something did not fit and should be known.
-    Noted(Anomaly),
+    /// Nothing to do, but worth knowing.
+    Noted(Note),
+}
+
+/// What is written down and changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Something did not fit.
+    Anomaly(Anomaly),
+    /// An update made no line for this client.
+    Dropped { session: SessionId, why: Dropped },
 }

@@ -4,7 +4,9 @@ use super::Record;
 use super::rules::rules_of;
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::Departure;
+use crate::core::codex::Preset;
 use crate::core::input::Pressure;
+use crate::core::settings::Settings;
 use crate::redact;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +26,14 @@ struct Line<'a> {
     out: Vec<Out<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     note: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<Told<'a>>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    nonce: &'a str,
+    preset: Option<&'static str>,
 }
 
 struct In<'a>(&'a Record<'a>);
@@ -31,14 +41,15 @@ struct In<'a>(&'a Record<'a>);
 struct Out<'a>(&'a Departure);
 
 /// The line of a step, newline included, secrets taken out.
-pub(crate) fn of_step(seq: u64, record: &Record<'_>) -> String {
+pub(crate) fn of_step(seq: u64, record: &Record<'_>, settings: Option<&Settings>) -> String {
     let line = Line {
         seq,
         at: record.now.0,
         input: In(record),
-        rule: rules_of(&record.arrival),
+        rule: rules_of(&record.arrival, record.version),
         out: record.departures.iter().filter(|it| !matches!(it, Departure::Noted(_))).map(Out).collect(),
         note: record.departures.iter().filter_map(note).collect(),
+        settings: settings.map(|it| Told { nonce: &it.nonce, preset: it.preset.map(Preset::id) }),
     };
     let mut text = serde_json::to_string(&line).expect("all keys are strings");
     text.push('\n');
@@ -55,7 +66,7 @@ pub fn departure(departure: &Departure) -> Option<serde_json::Value> {
 
 fn note(departure: &Departure) -> Option<String> {
     match departure {
-        Departure::Noted(anomaly) => Some(format!("{anomaly:?}")),
+        Departure::Noted(note) => Some(format!("{note:?}")),
         Departure::ToClient(_)
         | Departure::ToCodex { .. }
         | Departure::StartCodex(_)
@@ -118,7 +129,7 @@ impl Serialize for Out<'_> {
                 map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
             }
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
-            Departure::Noted(anomaly) => map.serialize_entry("noted", &format!("{anomaly:?}"))?,
+            Departure::Noted(note) => map.serialize_entry("noted", &format!("{note:?}"))?,
         }
         map.end()
     }

@@ -1,9 +1,10 @@
 //! One step of a trace, read back.
 
 use crate::bridge::arrival::Arrival;
+use crate::core::codex::Preset;
 use crate::core::ids::{Generation, Tick};
 use crate::core::input::{Pressure, SweepReport};
-use anyhow::{Context, bail};
+use crate::core::settings::Settings;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
@@ -17,8 +18,9 @@ use serde_json::{Map, Value};
 /// `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_text`, `codex_base64`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
 /// (`high` or `low`), `swept`, `signal`. `out` has `client`, `codex`, `start_codex`, `end_codex`,
-/// `sweep`, `exit`. `seq` counts from 1 in each run that wrote to the file.
-#[derive(Clone, Debug, PartialEq)]
+/// `sweep`, `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
+/// has its `settings` too.
+#[derive(Clone, Debug)]
 pub struct Step {
     pub seq: u64,
     pub at: Tick,
@@ -26,6 +28,7 @@ pub struct Step {
     pub rules: Vec<String>,
     pub out: Vec<Value>,
     pub notes: Vec<String>,
+    pub settings: Option<Settings>,
 }
 
 /// What arrived, owned.
@@ -44,6 +47,17 @@ pub enum Received {
     Signal(i32),
 }
 
+/// Why a line is no step. Carries no text of the line.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    #[error("not the JSON of a step")]
+    Json(#[from] serde_json::Error),
+    #[error("not base64")]
+    Base64(#[from] base64::DecodeError),
+    #[error("{0}")]
+    Shape(&'static str),
+}
+
 #[derive(Deserialize)]
 struct Fields<'a> {
     seq: u64,
@@ -56,6 +70,13 @@ struct Fields<'a> {
     out: Vec<Value>,
     #[serde(default)]
     note: Vec<String>,
+    settings: Option<Told>,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    nonce: String,
+    preset: Option<String>,
 }
 
 /// Messages stay the text they were: their member order is part of what a decoder may see.
@@ -77,7 +98,7 @@ impl Step {
     ///
     /// # Errors
     /// If it is no step.
-    pub fn parse(line: &str) -> anyhow::Result<Self> {
+    pub fn parse(line: &str) -> Result<Self, StepError> {
         let fields: Fields = serde_json::from_str(line)?;
         Ok(Self {
             seq: fields.seq,
@@ -86,6 +107,7 @@ impl Step {
             rules: fields.rule,
             out: fields.out,
             notes: fields.note,
+            settings: fields.settings.map(settings).transpose()?,
         })
     }
 }
@@ -113,7 +135,7 @@ impl Received {
     }
 }
 
-fn received(text: &str) -> anyhow::Result<Received> {
+fn received(text: &str) -> Result<Received, StepError> {
     let messages: Messages = serde_json::from_str(text)?;
     let members: Map<String, Value> = serde_json::from_str(text)?;
     let generation = members.get("generation").map(generation).transpose()?;
@@ -124,53 +146,62 @@ fn received(text: &str) -> anyhow::Result<Received> {
         return codex_line(raw.get().into(), generation);
     }
     let Some((name, value)) = members.iter().find(|(name, _)| *name != "generation") else {
-        bail!("`in` is empty");
+        return Err(StepError::Shape("`in` is empty"));
     };
     match name.as_str() {
-        "client_text" => Ok(Received::ClientLine(text_of(value, name)?.into())),
-        "client_base64" => Ok(Received::ClientLine(STANDARD.decode(text_of(value, name)?)?)),
+        "client_text" => Ok(Received::ClientLine(text_of(value)?.into())),
+        "client_base64" => Ok(Received::ClientLine(STANDARD.decode(text_of(value)?)?)),
         "client_oversized" => Ok(Received::ClientOversized),
         "client_eof" => Ok(Received::ClientEof),
-        "codex_text" => codex_line(text_of(value, name)?.into(), generation),
-        "codex_base64" => codex_line(STANDARD.decode(text_of(value, name)?)?, generation),
+        "codex_text" => codex_line(text_of(value)?.into(), generation),
+        "codex_base64" => codex_line(STANDARD.decode(text_of(value)?)?, generation),
         "codex_oversized" => Ok(Received::CodexOversized { generation: self::generation(value)? }),
         "codex_not_started" => Ok(Received::CodexNotStarted {
             generation: self::generation(&value["generation"])?,
-            message: text_of(&value["message"], name)?,
+            message: text_of(&value["message"])?,
         }),
         "codex_died" => Ok(Received::CodexDied {
             generation: self::generation(&value["generation"])?,
-            how: text_of(&value["how"], name)?,
+            how: text_of(&value["how"])?,
             stderr: value["stderr"].as_str().map(str::to_owned),
         }),
-        "deadline" => Ok(Received::Deadline { reason: text_of(value, name)? }),
+        "deadline" => Ok(Received::Deadline { reason: text_of(value)? }),
         "client_queue" => match value.as_str() {
             Some("high") => Ok(Received::ClientQueue(Pressure::High)),
             Some("low") => Ok(Received::ClientQueue(Pressure::Low)),
-            Some(_) | None => bail!("client_queue is high or low"),
+            Some(_) | None => Err(StepError::Shape("client_queue is neither high nor low")),
         },
         "swept" => Ok(Received::Swept {
             generation: self::generation(&value["generation"])?,
             report: SweepReport { ended: number(&value["ended"])?, left: number(&value["left"])? },
         }),
-        "signal" => Ok(Received::Signal(number(value)?.try_into()?)),
-        _ => bail!("`in` has an unknown kind: {name}"),
+        "signal" => Ok(Received::Signal(number(value)?.cast_signed())),
+        _ => Err(StepError::Shape("`in` is of an unknown kind")),
     }
 }
 
-fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> anyhow::Result<Received> {
-    let generation = generation.context("a line of codex has a generation")?;
+fn settings(told: Told) -> Result<Settings, StepError> {
+    let preset = match told.preset {
+        None => None,
+        Some(name) => Some(Preset::named(&name).ok_or(StepError::Shape("an unknown preset"))?),
+    };
+    Ok(Settings { nonce: told.nonce, preset })
+}
+
+fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> Result<Received, StepError> {
+    let generation = generation.ok_or(StepError::Shape("a line of codex without a generation"))?;
     Ok(Received::CodexLine { generation, line })
 }
 
-fn generation(value: &Value) -> anyhow::Result<Generation> {
-    Ok(Generation(number(value).context("generation")?))
+fn generation(value: &Value) -> Result<Generation, StepError> {
+    Ok(Generation(number(value)?))
 }
 
-fn number(value: &Value) -> anyhow::Result<u32> {
-    Ok(value.as_u64().context("expected a number")?.try_into()?)
+fn number(value: &Value) -> Result<u32, StepError> {
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    number.ok_or(StepError::Shape("a number is missing"))
 }
 
-fn text_of(value: &Value, name: &str) -> anyhow::Result<String> {
-    Ok(value.as_str().with_context(|| format!("{name}: expected a string"))?.to_owned())
+fn text_of(value: &Value) -> Result<String, StepError> {
+    value.as_str().map(str::to_owned).ok_or(StepError::Shape("a text is missing"))
 }

@@ -1,10 +1,12 @@
 use super::step::Received;
 use super::{Record, Trace, arrival, line, read};
 use crate::bridge::arrival::Arrival;
-use crate::bridge::departure::Departure;
+use crate::bridge::departure::{Departure, Note};
+use crate::core::codex::Preset;
 use crate::core::effect::Anomaly;
 use crate::core::ids::{Generation, ThreadId, Tick};
 use crate::core::input::{Pressure, SweepReport};
+use crate::core::settings::Settings;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -17,12 +19,16 @@ fn file() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
+fn settings() -> Settings {
+    Settings { nonce: "n1".to_owned(), preset: Some(Preset::ReadOnly) }
+}
+
 fn record<'a>(arrival: Arrival<'a>, departures: &'a [Departure]) -> Record<'a> {
-    Record { now: Tick(5), deadline: Some("flush output"), arrival, departures }
+    Record { now: Tick(5), deadline: Some("flush output"), version: None, arrival, departures }
 }
 
 fn written(arrival: Arrival<'_>, departures: &[Departure]) -> Value {
-    serde_json::from_str(&line::of_step(7, &record(arrival, departures))).unwrap()
+    serde_json::from_str(&line::of_step(7, &record(arrival, departures), None)).unwrap()
 }
 
 #[test]
@@ -48,7 +54,7 @@ fn every_arrival_comes_back_as_it_was() {
         Arrival::Signal(15),
     ];
     let (_dir, path) = file();
-    let mut trace = Trace::create(&path).unwrap();
+    let mut trace = Trace::create(&path, &settings()).unwrap();
     for arrival in arrivals {
         trace.record(&record(arrival, &[]));
     }
@@ -65,7 +71,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
     let departures = [
         Departure::StartCodex(ONE),
         Departure::ToCodex { generation: ONE, line: r#"{"id":0}"#.to_owned() },
-        Departure::Noted(Anomaly::UnknownAnswer { what: "ask" }),
+        Departure::Noted(Note::Anomaly(Anomaly::UnknownAnswer { what: "ask" })),
         Departure::ToClient(r#"{"id":1,"result":{}}"#.to_owned()),
         Departure::Sweep { generation: ONE, threads: vec![ThreadId::new("t")] },
         Departure::EndCodex(ONE),
@@ -77,7 +83,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
             {"start_codex": 1}, {"codex": {"id": 0}, "generation": 1}, {"client": {"id": 1, "result": {}}},
             {"sweep": {"generation": 1, "threads": ["t"]}}, {"end_codex": 1}, {"exit": 143},
         ],
-        "note": ["UnknownAnswer { what: \"ask\" }"],
+        "note": ["Anomaly(UnknownAnswer { what: \"ask\" })"],
     });
     assert_eq!(written(Arrival::Signal(15), &departures), expected);
 }
@@ -104,10 +110,10 @@ fn only_the_owner_can_read_it_even_if_it_was_there() {
     use std::os::unix::fs::PermissionsExt;
     let (_dir, path) = file();
     let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    drop(Trace::create(&path).unwrap());
+    drop(Trace::create(&path, &settings()).unwrap());
     assert_eq!(mode(&path), 0o600);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    drop(Trace::create(&path).unwrap());
+    drop(Trace::create(&path, &settings()).unwrap());
     assert_eq!(mode(&path), 0o600);
 }
 
@@ -115,11 +121,18 @@ fn only_the_owner_can_read_it_even_if_it_was_there() {
 fn a_second_run_appends_and_counts_from_one() {
     let (_dir, path) = file();
     for _ in 0..2 {
-        let mut trace = Trace::create(&path).unwrap();
+        let mut trace = Trace::create(&path, &settings()).unwrap();
         trace.record(&record(Arrival::ClientEof, &[]));
         trace.record(&record(Arrival::Deadline, &[]));
     }
-    assert_eq!(read(&path).unwrap().iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
+    let steps = read(&path).unwrap();
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
+    let told: Vec<_> =
+        steps.iter().map(|step| step.settings.as_ref().map(|it| (&*it.nonce, it.preset))).collect();
+    assert_eq!(
+        told,
+        [Some(("n1", Some(Preset::ReadOnly))), None, Some(("n1", Some(Preset::ReadOnly))), None]
+    );
 }
 
 #[test]
@@ -129,14 +142,14 @@ fn a_line_cut_off_by_a_crash_is_left_out_and_a_wrong_one_is_named() {
     std::fs::write(&path, format!("{good}\n{{\"seq\":2,\"at")).unwrap();
     assert_eq!(read(&path).unwrap().len(), 1);
     std::fs::write(&path, format!("{good}\n{{\"seq\":2}}\n")).unwrap();
-    let error = format!("{:#}", read(&path).unwrap_err());
+    let error = read(&path).unwrap_err().to_string();
     assert!(error.contains("line 2"), "{error}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_trace_and_nothing_else() {
-    let mut trace = Trace::create(std::path::Path::new("/dev/full")).unwrap();
+    let mut trace = Trace::create(std::path::Path::new("/dev/full"), &settings()).unwrap();
     trace.record(&record(Arrival::ClientEof, &[]));
     assert!(trace.file.is_none());
     trace.record(&record(Arrival::ClientEof, &[]));

@@ -1,0 +1,56 @@
+use super::{Cli, Environment};
+use crate::core::codex::Preset;
+use clap::{CommandFactory, Parser};
+
+fn environment() -> Environment {
+    Environment {
+        codex_config: Some(r#"{"model":"a"}"#.to_owned()),
+        model_provider: Some("mock".to_owned()),
+        initial_agent_mode: Some("read-only".to_owned()),
+        ..Environment::default()
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn what_is_said_outright_comes_last_and_so_wins() {
+    let cli = Cli::parse_from(["appserver-acp", "-c", "model=\"b\"", "-c", "x=1"]);
+    let options = cli.agent.options(&environment()).unwrap();
+    assert_eq!(options.overrides, ["model=\"a\"", "model_provider=\"mock\"", "model=\"b\"", "x=1"]);
+    assert_eq!(options.settings.preset, Some(Preset::ReadOnly));
+}
+
+#[test]
+fn an_unknown_mode_changes_nothing() {
+    let environment = Environment { initial_agent_mode: Some("bold".to_owned()), ..environment() };
+    let options = Cli::parse_from(["appserver-acp"]).agent.options(&environment).unwrap();
+    assert_eq!(options.settings.preset, None);
+}
+
+#[test]
+fn a_broken_codex_config_is_an_error_that_names_it() {
+    let environment = Environment { codex_config: Some("{".to_owned()), ..Environment::default() };
+    let error = Cli::parse_from(["appserver-acp"]).agent.options(&environment).unwrap_err();
+    assert!(format!("{error:#}").starts_with("read CODEX_CONFIG: expected a JSON object"), "{error:#}");
+}
+
+#[test]
+fn each_run_has_a_nonce_that_fits_into_ids() {
+    let nonce =
+        || Cli::parse_from(["appserver-acp"]).agent.options(&Environment::default()).unwrap().settings.nonce;
+    let (one, other) = (nonce(), nonce());
+    assert!(one.bytes().all(|byte| byte.is_ascii_graphic()), "{one}");
+    assert_ne!(one, other);
+}
+
+#[test]
+fn help_shows_how_to_set_up_a_client() {
+    let help = Cli::command().render_long_help().to_string();
+    for word in ["agent_servers", "CODEX_CONFIG", "doctor", "replay", "--trace"] {
+        assert!(help.contains(word), "{word}");
+    }
+}

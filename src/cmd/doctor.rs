@@ -1,0 +1,174 @@
+//! The `doctor` subcommand: is this machine ready, and what to put into a client's settings.
+//!
+//! Starts Codex for a moment and asks who is logged in; changes nothing.
+
+#[cfg(test)]
+mod tests;
+
+use crate::child::{Child, FromChild, Program};
+use crate::core::ids::Generation;
+use crate::locate::{NotFound, Sought, locate};
+use crate::transport::Frame;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::timeout;
+
+/// Exit code if something is missing.
+const NOT_READY: u8 = 1;
+const PATIENCE: Duration = Duration::from_secs(15);
+const INITIALIZE: i64 = 1;
+const ACCOUNT: i64 = 2;
+
+/// The examination could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DoctorError {
+    #[error("start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("write the findings")]
+    Write(#[from] io::Error),
+}
+
+/// What was found; `Err` says what is wrong and what to do.
+#[derive(Debug)]
+struct Findings {
+    program: Result<PathBuf, NotFound>,
+    version: Result<String, String>,
+    app_server: Result<(), String>,
+    login: Result<String, String>,
+}
+
+/// Runs the subcommand; the exit code.
+///
+/// # Errors
+/// If the runtime cannot start or the findings cannot be written.
+pub fn run(codex: &Sought, overrides: &[String], out: &mut dyn Write) -> Result<u8, DoctorError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(DoctorError::Runtime)?;
+    let findings = runtime.block_on(examine(codex, overrides));
+    runtime.shutdown_background();
+    let is_ready = report(&findings, out)?;
+    snippets(out)?;
+    Ok(if is_ready { 0 } else { NOT_READY })
+}
+
+async fn examine(codex: &Sought, overrides: &[String]) -> Findings {
+    let program = locate(codex);
+    let Ok(path) = &program else {
+        let skipped = || "not examined, there is no codex".to_owned();
+        return Findings {
+            program,
+            version: Err(skipped()),
+            app_server: Err(skipped()),
+            login: Err(skipped()),
+        };
+    };
+    let version = version(path).await;
+    let (app_server, login) = match talk(path, overrides).await {
+        Ok(login) => (Ok(()), login),
+        Err(why) => (Err(why), Err("not examined, the app-server does not answer".to_owned())),
+    };
+    Findings { version, app_server, login, program }
+}
+
+async fn version(path: &Path) -> Result<String, String> {
+    let output = tokio::process::Command::new(path).arg("--version").kill_on_drop(true).output();
+    match timeout(PATIENCE, output).await {
+        Ok(Ok(output)) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(Ok(output)) => Err(format!("`codex --version` ended with {}", output.status)),
+        Ok(Err(error)) => Err(format!("`codex --version` could not run: {error}")),
+        Err(_) => Err(format!("`codex --version` did not answer within {} s", PATIENCE.as_secs())),
+    }
+}
+
+/// Who is logged in; the outer error is of the app-server, the inner one of the login.
+async fn talk(path: &Path, overrides: &[String]) -> Result<Result<String, String>, String> {
+    let (events, mut heard) = mpsc::channel(16);
+    let program = Program { path: path.to_owned(), overrides: overrides.to_vec() };
+    let mut child = Child::start(&program, Generation(1), events).map_err(|error| error.to_string())?;
+    let answers = timeout(PATIENCE, ask(&child, &mut heard)).await;
+    child.end();
+    while let Some(event) = heard.recv().await {
+        if matches!(event, FromChild::Died { .. }) {
+            break;
+        }
+    }
+    match answers {
+        Ok(answers) => answers.map(|account| login(&account)),
+        Err(_) => Err(format!("it did not answer within {} s", PATIENCE.as_secs())),
+    }
+}
+
+async fn ask(child: &Child, heard: &mut Receiver<FromChild>) -> Result<Value, String> {
+    let client = json!({"name": env!("CARGO_PKG_NAME"), "title": null, "version": env!("CARGO_PKG_VERSION")});
+    child.send(
+        json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client}}).to_string(),
+    );
+    answer(heard, INITIALIZE).await?;
+    child.send(json!({"method": "initialized"}).to_string());
+    child.send(json!({"id": ACCOUNT, "method": "account/read", "params": {}}).to_string());
+    answer(heard, ACCOUNT).await
+}
+
+async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, String> {
+    loop {
+        let line = match heard.recv().await {
+            Some(FromChild::Frame { frame: Frame::Line(line), .. }) => line,
+            Some(FromChild::Frame { frame: Frame::Oversized, .. }) => continue,
+            Some(FromChild::Died { how, stderr, .. }) => {
+                return Err(format!("it ended: {how}; {}", stderr.unwrap_or_default()));
+            }
+            None => return Err("it ended".to_owned()),
+        };
+        let message: Value = serde_json::from_slice(&line).unwrap_or_default();
+        if message["id"] != id {
+            continue;
+        }
+        return match message.get("error") {
+            Some(error) => Err(format!("it refused: {}", error["message"].as_str().unwrap_or_default())),
+            None => Ok(message["result"].clone()),
+        };
+    }
+}
+
+fn login(account: &Value) -> Result<String, String> {
+    match account["account"]["type"].as_str() {
+        Some("apiKey") => Ok("an API key".to_owned()),
+        Some("chatgpt") => {
+            Ok(format!("ChatGPT, plan {}", account["account"]["planType"].as_str().unwrap_or("unknown")))
+        }
+        Some(other) => Ok(other.to_owned()),
+        None if account["requiresOpenaiAuth"] == false => Ok("not needed for this model provider".to_owned()),
+        None => Err("nobody; run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY".to_owned()),
+    }
+}
+
+fn report(findings: &Findings, out: &mut dyn Write) -> io::Result<bool> {
+    let program = findings.program.as_ref().map(|path| path.display().to_string());
+    let lines = [
+        ("codex", program.map_err(ToString::to_string)),
+        ("version", findings.version.clone()),
+        ("app-server", findings.app_server.clone().map(|()| "answers".to_owned())),
+        ("login", findings.login.clone()),
+    ];
+    for (name, found) in &lines {
+        match found {
+            Ok(good) => writeln!(out, "ok    {name:<12}{good}")?,
+            Err(wrong) => writeln!(out, "NOT   {name:<12}{wrong}")?,
+        }
+    }
+    Ok(lines.iter().all(|(_, found)| found.is_ok()))
+}
+
+fn snippets(out: &mut dyn Write) -> io::Result<()> {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("appserver-acp"));
+    let program = program.display().to_string();
+    let zed =
+        json!({"agent_servers": {"Codex": {"type": "custom", "command": program, "args": [], "env": {}}}});
+    writeln!(out, "\nZed, in settings.json:\n{zed:#}")?;
+    writeln!(out, "\nacpx:\nacpx --agent '{program}' exec 'hello'")
+}

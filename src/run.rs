@@ -1,0 +1,202 @@
+//! The one loop: what arrives goes through the bridge, what departs is done in that order.
+//!
+//! Owns the clock, the runtime and the exit. Decides nothing about the protocols.
+
+mod event;
+mod inputs;
+mod world;
+
+use crate::bridge::Bridge;
+use crate::bridge::departure::{Departure, Note};
+use crate::child::FromChild;
+use crate::core::ids::Tick;
+use crate::core::settings::Settings;
+use crate::locate::Sought;
+use crate::queue::{self, Limits, Report};
+use crate::redact;
+use crate::trace::rules::rules_of;
+use crate::trace::{Record, Trace};
+use event::Event;
+use inputs::{Gate, Sources};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::{Instant, timeout};
+use tokio_stream::StreamExt;
+use world::World;
+
+/// Exit code after a panic.
+const PANICKED: i32 = 101;
+/// A client that does not take our last words within this time does not get them.
+const FLUSH: Duration = Duration::from_secs(2);
+/// More than a child needs at most to be ended.
+const CHILDREN_END: Duration = Duration::from_secs(4);
+/// Frames of Codex that wait between its reader and the loop.
+const CODEX_FRAMES: usize = 64;
+/// With so many bytes waiting for the client, Codex is not read. Output is held back by the core
+/// long before, so that this is a backlog of messages.
+const PAUSE_AT: usize = 32 << 20;
+
+/// How to run the agent.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where Codex is; looked up at each start of it.
+    pub codex: Sought,
+    /// `key=value` of Codex's `-c`.
+    pub overrides: Vec<String>,
+    /// Where to write the trace.
+    pub trace: Option<PathBuf>,
+    pub settings: Settings,
+}
+
+/// The agent could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("open the trace file")]
+    Trace(#[source] io::Error),
+    #[error("start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("wait for input: all its sources ended")]
+    NoInput,
+}
+
+/// Serves one client on stdin and stdout until it leaves; the exit code.
+///
+/// # Errors
+/// If the runtime cannot start, or the trace file cannot be opened.
+pub fn run(options: Options) -> Result<i32, RunError> {
+    let trace = options.trace.as_deref().map(|path| Trace::create(path, &options.settings)).transpose();
+    let trace = trace.map_err(RunError::Trace)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(RunError::Runtime)?;
+    let (children, mut from_children) = mpsc::channel(CODEX_FRAMES);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(serve(options, trace, children, &mut from_children))
+    }));
+    if !matches!(outcome, Ok(Ok(Leave::AtOnce(_)))) {
+        // Everything that holds a child is dropped by now, which ends it; this waits until it has.
+        runtime.block_on(ended(&mut from_children));
+    }
+    // A read of stdin may still block a thread; it must not hold the exit.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(left) => left.map(|(Leave::Clean(code) | Leave::AtOnce(code))| code),
+        Err(_) => {
+            tracing::error!("internal error, leaving; please report it with a trace");
+            Ok(PANICKED)
+        }
+    }
+}
+
+/// How the loop ended, with the exit code.
+enum Leave {
+    /// Everything was done.
+    Clean(i32),
+    /// Somebody insists: Codex ends by itself once our end of its stdin is gone.
+    AtOnce(i32),
+}
+
+async fn serve(
+    options: Options,
+    trace: Option<Trace>,
+    children: mpsc::Sender<FromChild>,
+    from_children: &mut Receiver<FromChild>,
+) -> Result<Leave, RunError> {
+    let started = Instant::now();
+    let (reports, reported) = mpsc::unbounded_channel::<Report>();
+    let (outbox, writer) = queue::open(Limits::default(), reports);
+    let writer = tokio::spawn(writer.run(tokio::io::stdout()));
+    let (world_events, happened) = mpsc::unbounded_channel();
+    let gate = Rc::new(Gate::default());
+    let sources = Sources { reported, happened, from_children };
+    let mut inputs = std::pin::pin!(inputs::merge(sources, Rc::clone(&gate)).map_err(RunError::Runtime)?);
+    let mut bridge = Bridge::new(options.settings);
+    let program = (options.codex, options.overrides);
+    let mut world = World::new(outbox.clone(), program, children, world_events);
+    let mut trace = trace;
+    let mut departures = Vec::new();
+    let mut signalled = false;
+    while let Some(event) = inputs.next().await {
+        if let Event::Signal(number) = event
+            && std::mem::replace(&mut signalled, true)
+        {
+            tracing::warn!(number, "second signal, leaving at once");
+            return Ok(Leave::AtOnce(128 + number));
+        }
+        let arrival = event.arrival();
+        let now = Tick(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let deadline = bridge.next_deadline();
+        bridge.step(now, arrival, &mut departures);
+        let record = Record {
+            now,
+            deadline: deadline.map(|(_, reason)| reason),
+            version: bridge.version(),
+            arrival,
+            departures: &departures,
+        };
+        log(&record);
+        if let Some(trace) = &mut trace {
+            trace.record(&record);
+        }
+        world.seen(&event);
+        for departure in departures.drain(..) {
+            if let Departure::StartCodex(_) = departure {
+                // Starting a process takes milliseconds; what is queued before it goes out first.
+                tokio::task::yield_now().await;
+            }
+            if let Some(code) = world.perform(departure) {
+                drop(world);
+                outbox.close();
+                if timeout(FLUSH, writer).await.is_err() {
+                    tracing::warn!("the client did not take the last messages");
+                }
+                return Ok(Leave::Clean(code));
+            }
+        }
+        let next = bridge.next_deadline();
+        gate.deadline.set(next.map(|(tick, _)| started + Duration::from_millis(tick.0)));
+        // What runs against a deadline (a stop, a close, a watch) needs to hear Codex.
+        gate.paused.set(next.is_none() && outbox.bytes() > PAUSE_AT);
+    }
+    Err(RunError::NoInput)
+}
+
+fn log(record: &Record<'_>) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        let rule = rules_of(&record.arrival, record.version);
+        tracing::debug!(at = record.now.0, ?rule, departures = record.departures.len(), "step");
+    }
+    for departure in record.departures {
+        match departure {
+            Departure::Noted(Note::Anomaly(anomaly)) => tracing::warn!(?anomaly, "anomaly"),
+            Departure::Noted(Note::Dropped { session, why }) => {
+                tracing::debug!(%session, ?why, "update without a line");
+            }
+            Departure::ToClient(line) => tracing::trace!(line = %redact::message(line), "to client"),
+            Departure::ToCodex { line, .. } => {
+                tracing::trace!(line = %redact::message(line), "to codex");
+            }
+            Departure::StartCodex(_)
+            | Departure::EndCodex(_)
+            | Departure::Sweep { .. }
+            | Departure::Exit { .. } => {}
+        }
+    }
+}
+
+/// Text that no other run has, for ids that must not repeat.
+#[expect(clippy::disallowed_methods, reason = "the core gets the result as a value")]
+pub fn nonce() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", since.as_nanos(), std::process::id())
+}
+
+async fn ended(from_children: &mut Receiver<FromChild>) {
+    let drained = async { while from_children.recv().await.is_some() {} };
+    if timeout(CHILDREN_END, drained).await.is_err() {
+        tracing::error!("codex could not be ended");
+    }
+}

@@ -1,0 +1,47 @@
+//! One thing that happened around the loop, owned.
+
+use crate::bridge::arrival::Arrival;
+use crate::child::FromChild;
+use crate::core::ids::Generation;
+use crate::core::input::{Pressure, SweepReport};
+use crate::transport::Frame;
+
+/// What the loop takes from its inputs.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Client(Frame),
+    ClientEof,
+    Child(FromChild),
+    NotStarted { generation: Generation, message: String },
+    ClientQueue(Pressure),
+    Swept { generation: Generation, report: SweepReport },
+    Signal(i32),
+    Deadline,
+}
+
+impl Event {
+    /// What the bridge is told.
+    pub(crate) fn arrival(&self) -> Arrival<'_> {
+        match self {
+            Self::Client(Frame::Line(line)) => Arrival::ClientLine(line),
+            Self::Client(Frame::Oversized) => Arrival::ClientOversized,
+            Self::ClientEof => Arrival::ClientEof,
+            Self::Child(FromChild::Frame { generation, frame: Frame::Line(line) }) => {
+                Arrival::CodexLine { generation: *generation, line }
+            }
+            Self::Child(FromChild::Frame { generation, frame: Frame::Oversized }) => {
+                Arrival::CodexOversized { generation: *generation }
+            }
+            Self::Child(FromChild::Died { generation, how, stderr }) => {
+                Arrival::CodexDied { generation: *generation, how, stderr: stderr.as_deref() }
+            }
+            Self::NotStarted { generation, message } => {
+                Arrival::CodexNotStarted { generation: *generation, message }
+            }
+            Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
+            Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
+            Self::Signal(number) => Arrival::Signal(*number),
+            Self::Deadline => Arrival::Deadline,
+        }
+    }
+}

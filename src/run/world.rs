@@ -1,0 +1,109 @@
+//! Does what departs: lines, processes, sweeps.
+//!
+//! Owns the queue to the client and the app-servers that live. Never waits.
+
+use super::event::Event;
+use crate::bridge::departure::Departure;
+use crate::child::{Child, FromChild, Program};
+use crate::core::ids::{Generation, ThreadId};
+use crate::locate::{Sought, locate};
+use crate::queue::Outbox;
+use crate::stop::sweep::sweep;
+use crate::stop::tree::Scope;
+use std::collections::BTreeMap;
+use tokio::sync::mpsc::{Sender, UnboundedSender};
+
+/// What the loop acts on. Dropping it ends every app-server.
+#[derive(Debug)]
+pub(crate) struct World {
+    client: Outbox,
+    overrides: Vec<String>,
+    codex: Sought,
+    from_children: Sender<FromChild>,
+    happened: UnboundedSender<Event>,
+    children: BTreeMap<Generation, Child>,
+    /// Process ids of app-servers, dead ones too: their descendants outlive them.
+    pids: BTreeMap<Generation, u32>,
+}
+
+impl World {
+    pub(crate) fn new(
+        client: Outbox,
+        (codex, overrides): (Sought, Vec<String>),
+        from_children: Sender<FromChild>,
+        happened: UnboundedSender<Event>,
+    ) -> Self {
+        Self {
+            client,
+            overrides,
+            codex,
+            from_children,
+            happened,
+            children: BTreeMap::new(),
+            pids: BTreeMap::new(),
+        }
+    }
+
+    /// Lets go of an app-server that has died.
+    pub(crate) fn seen(&mut self, event: &Event) {
+        if let Event::Child(FromChild::Died { generation, .. }) = event {
+            self.children.remove(generation);
+        }
+    }
+
+    /// Does one thing. An exit is left to the loop, which gets its code.
+    pub(crate) fn perform(&mut self, departure: Departure) -> Option<i32> {
+        match departure {
+            Departure::ToClient(line) => self.client.push(line),
+            Departure::ToCodex { generation, line } => match self.children.get(&generation) {
+                Some(child) => child.send(line),
+                None => tracing::debug!(generation = generation.0, "a line for a codex that is gone"),
+            },
+            Departure::StartCodex(generation) => self.start(generation),
+            Departure::EndCodex(generation) => {
+                if let Some(child) = self.children.get_mut(&generation) {
+                    child.end();
+                }
+            }
+            Departure::Sweep { generation, threads } => self.sweep(generation, threads),
+            Departure::Exit { code } => return Some(code),
+            Departure::Noted(_) => {}
+        }
+        None
+    }
+
+    fn start(&mut self, generation: Generation) {
+        let started = locate(&self.codex).map_err(|error| error.to_string()).and_then(|path| {
+            let program = Program { path, overrides: self.overrides.clone() };
+            let child = Child::start(&program, generation, self.from_children.clone());
+            child.map_err(|error| error.to_string())
+        });
+        match started {
+            Ok(child) => {
+                tracing::info!(generation = generation.0, pid = child.pid(), "codex started");
+                self.pids.extend(child.pid().map(|pid| (generation, pid)));
+                self.children.insert(generation, child);
+            }
+            Err(message) => {
+                tracing::error!(message, "codex not started");
+                self.tell(Event::NotStarted { generation, message });
+            }
+        }
+    }
+
+    fn sweep(&self, generation: Generation, threads: Vec<ThreadId>) {
+        let scope =
+            Scope { threads: threads.into_iter().collect(), app_server: self.pids.get(&generation).copied() };
+        let happened = self.happened.clone();
+        tokio::task::spawn_blocking(move || {
+            let report = sweep(&scope);
+            // The loop may be over by now.
+            let _ = happened.send(Event::Swept { generation, report });
+        });
+    }
+
+    fn tell(&self, event: Event) {
+        // The loop holds the other end for as long as it holds this.
+        let _ = self.happened.send(event);
+    }
+}

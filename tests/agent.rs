@@ -1,0 +1,204 @@
+//! The program as a client sees it: a real process, with a Codex made of a shell script.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use tempfile::TempDir;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
+
+/// An agent and the client's ends of its pipes.
+struct Agent {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    dir: TempDir,
+}
+
+impl Agent {
+    /// An agent whose Codex is this shell script.
+    fn start(codex: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("codex");
+        std::fs::write(&path, format!("#!/bin/sh\n{codex}\n")).expect("the script is written");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).expect("the script is a program");
+        Self::with(&path, dir)
+    }
+
+    fn with(codex: &Path, dir: TempDir) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_appserver-acp"))
+            .arg("--codex")
+            .arg(codex)
+            .arg("--trace")
+            .arg(dir.path().join("trace.jsonl"))
+            .env_remove("CODEX_CONFIG")
+            .env_remove("MODEL_PROVIDER")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the agent starts");
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
+        Self { process, stdin, stdout, dir }
+    }
+
+    fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        writeln!(stdin, "{line}").expect("the agent reads");
+    }
+
+    fn line(&mut self) -> serde_json::Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("the agent writes");
+        serde_json::from_str(&line).expect("stdout is protocol only")
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(pid.expect("a pid"), signal).expect("the agent is there");
+    }
+
+    /// Waits for the exit; what was left on stdout and stderr comes along.
+    fn exit(&mut self) -> (ExitStatus, String, String) {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut out).expect("stdout ends");
+        let stderr = self.process.stderr.as_mut().expect("stderr is a pipe");
+        stderr.read_to_string(&mut err).expect("stderr ends");
+        (self.process.wait().expect("the agent ends"), out, err)
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.dir.path().join("trace.jsonl")
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It is gone already where a test waited for its exit.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A Codex that says nothing and leaves when its stdin ends.
+const SILENT: &str = "while read line; do :; done";
+
+#[test]
+fn initialize_is_answered_although_codex_says_nothing() {
+    let mut agent = Agent::start(SILENT);
+    agent.send(INITIALIZE);
+    let answer = agent.line();
+    assert_eq!((&answer["id"], &answer["result"]["protocolVersion"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn the_end_of_stdin_is_an_exit_with_zero() {
+    let mut agent = Agent::start(SILENT);
+    agent.send(INITIALIZE);
+    agent.line();
+    agent.stdin = None;
+    let (status, _, stderr) = agent.exit();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+}
+
+#[test]
+fn a_signal_is_an_exit_with_its_number() {
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP]
+    {
+        let mut agent = Agent::start(SILENT);
+        agent.send(INITIALIZE);
+        agent.line();
+        agent.signal(signal);
+        let (status, _, stderr) = agent.exit();
+        assert_eq!((status.code(), status.signal()), (Some(128 + signal.as_raw()), None), "{stderr}");
+    }
+}
+
+#[test]
+fn a_second_signal_cuts_the_end_short() {
+    // This Codex takes its time: without the second signal its end would take seconds.
+    let mut agent = Agent::start("trap '' TERM; for i in $(seq 100); do sleep 0.05; done");
+    agent.send(INITIALIZE);
+    agent.line();
+    agent.signal(rustix::process::Signal::TERM);
+    while agent.process.try_wait().expect("the agent can be waited for").is_none() {
+        agent.signal(rustix::process::Signal::INT);
+        std::thread::yield_now();
+    }
+    let status = agent.process.wait().expect("the agent ends");
+    assert_eq!(status.code(), Some(130));
+}
+
+#[test]
+fn a_codex_that_is_not_there_is_said_at_session_new() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let mut agent = Agent::with(Path::new("/nonexistent/codex"), dir);
+    agent.send(INITIALIZE);
+    agent.line();
+    agent.send(r#"{"id":2,"method":"session/new","params":{"cwd":"/tmp","mcpServers":[]}}"#);
+    let error = agent.line()["error"].to_string();
+    assert!(
+        error.contains("/nonexistent/codex") && error.contains("npm install -g @openai/codex"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_not_understood_costs_only_itself() {
+    let mut agent = Agent::start(SILENT);
+    agent.send("this is no json");
+    assert_eq!(agent.line()["error"]["code"], -32700);
+    agent.send(INITIALIZE);
+    assert_eq!(agent.line()["id"], 1);
+}
+
+#[test]
+fn a_trace_of_a_run_replays_the_same_and_can_be_told() {
+    let mut agent = Agent::start("echo garbage; while read line; do :; done");
+    agent.send(INITIALIZE);
+    agent.line();
+    agent.send(r#"{"id":2,"method":"session/list","params":{}}"#);
+    agent.stdin = None;
+    let (status, _, stderr) = agent.exit();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    let program = |command: &str| {
+        Command::new(env!("CARGO_BIN_EXE_appserver-acp"))
+            .arg(command)
+            .arg(agent.trace())
+            .output()
+            .expect("it runs")
+    };
+    let replay = program("replay");
+    let said = String::from_utf8_lossy(&replay.stdout).into_owned();
+    assert!(replay.status.success() && said.contains("the same as before"), "{said}");
+    let story = program("explain");
+    let said = String::from_utf8_lossy(&story.stdout).into_owned();
+    assert!(said.contains("-> initialize #1") && said.contains("<- initialize"), "{said}");
+}
+
+#[test]
+fn a_codex_outlives_its_agent_in_no_case() {
+    let mut agent = Agent::start("echo $$ > \"$(dirname \"$0\")/pid\"; while read line; do :; done");
+    agent.send(INITIALIZE);
+    agent.line();
+    let file = agent.dir.path().join("pid");
+    let pid = loop {
+        match std::fs::read_to_string(&file) {
+            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+            Ok(_) | Err(_) => std::thread::yield_now(),
+        }
+    };
+    agent.signal(rustix::process::Signal::KILL);
+    agent.exit();
+    let alive = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    };
+    while alive() {
+        std::thread::yield_now();
+    }
+}
