@@ -1,10 +1,12 @@
 //! Test equipment shared by the tests, the demo and the benches.
 
+pub mod belief;
 pub mod codex;
 pub mod fake;
 pub mod home;
 pub mod model;
 pub mod processes;
+pub mod wire;
 
 /// How long a wait of this crate lasts before it gives up with an error.
 ///
