@@ -5,7 +5,7 @@
 use crate::client::Act;
 use crate::recording::Recording;
 use crate::server::Server;
-use crate::world::World;
+use crate::world::{OnFault, World};
 use appserver_acp::core::input::Pressure;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -20,7 +20,8 @@ const SETTLE: u64 = 60_000;
 const LEAVE: u64 = 10_000;
 
 /// Notifications that the truth hangs on: Codex does not lose them.
-const VITAL: [&str; 5] = ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
+const VITAL: [&str; 5] =
+    ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
 
 /// One run: two sessions over two recordings.
 #[derive(Clone, Debug)]
@@ -78,10 +79,9 @@ fn a_client_is_never_misled() {
     }
     let mut runner = TestRunner::new(config);
     let names = Recording::all();
-    let recordings: BTreeMap<String, Recording> = names.iter().map(|name| (name.clone(), Recording::read(name))).collect();
-    let outcome = runner.run(&plan(names), |plan| {
-        run(&plan, &recordings).map_err(TestCaseError::fail)
-    });
+    let recordings: BTreeMap<String, Recording> =
+        names.iter().map(|name| (name.clone(), Recording::read(name))).collect();
+    let outcome = runner.run(&plan(names), |plan| run(&plan, &recordings).map_err(TestCaseError::fail));
     if let Err(error) = outcome {
         panic!("{error}");
     }
@@ -133,8 +133,8 @@ fn mishap() -> impl Strategy<Value = Mishap> {
 
 fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), String> {
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
-    let mut world = World::new(plan.version, server);
-    let mut wire = Wire { mishaps: plan.mishaps.clone(), n_lines: 0, vital_lost: false };
+    let mut world = World::new(plan.version, server, OnFault::Stop);
+    let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
     world.act(&Act::Hello);
     world.act(&Act::Open);
     world.act(&Act::Open);
@@ -206,16 +206,16 @@ fn settle(world: &mut World, wire: &mut Wire) -> Result<(), String> {
 
 fn leave(world: &mut World, wire: &mut Wire) -> Result<(), String> {
     wire.pass(world, LEAVE)?;
-    match world.exit() {
-        Some(_) => Ok(()),
-        None => Err(report(world, "no exit")),
+    if world.exit().is_none() {
+        return Err(report(world, "no exit"));
     }
+    Ok(())
 }
 
 fn check(world: &World) -> Result<(), String> {
     match world.faults() {
         [] => Ok(()),
-        faults => Err(report(world, &faults.join("\n"))),
+        [first, ..] => Err(report(world, &first.to_string())),
     }
 }
 
@@ -227,6 +227,7 @@ fn report(world: &World, what: &str) -> String {
 }
 
 /// The way from Codex to us, with its mishaps.
+#[derive(Default)]
 struct Wire {
     mishaps: BTreeMap<usize, Mishap>,
     n_lines: usize,
@@ -252,7 +253,7 @@ impl Wire {
                 world.deliver(&line);
                 world.deliver(&line);
             }
-            Some(Mishap::Late(millis)) => world.server.stall(world.now(), millis, line),
+            Some(Mishap::Late(millis)) => world.stall(millis, Some(line)),
             Some(Mishap::Garbage) => {
                 world.deliver_text("no JSON at all");
                 world.deliver(&line);

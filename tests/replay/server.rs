@@ -69,8 +69,14 @@ impl Server {
         let (id, params) = (&line["id"], &line["params"]);
         match line["method"].as_str() {
             Some("initialized") => {}
-            Some("initialize") => self.answer(now, id, json!({"result": {"userAgent": "played/0.171.0", "codexHome": "/home/user/.codex"}})),
-            Some("model/list") => self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}})),
+            Some("initialize") => self.answer(
+                now,
+                id,
+                json!({"result": {"userAgent": "played/0.171.0", "codexHome": "/home/user/.codex"}}),
+            ),
+            Some("model/list") => {
+                self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
+            }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),
             Some("thread/start") => match self.waiting.pop_front() {
                 Some(recording) => {
@@ -80,7 +86,9 @@ impl Server {
                     self.answer(now, id, json!({"result": opened}));
                     self.later(now, idx, lines);
                 }
-                None => self.answer(now, id, json!({"error": {"code": -32600, "message": "no recording left"}})),
+                None => {
+                    self.answer(now, id, json!({"error": {"code": -32600, "message": "no recording left"}}))
+                }
             },
             Some("thread/resume") => {
                 let answer = match self.of(params) {
@@ -91,8 +99,13 @@ impl Server {
             }
             Some(method) => {
                 let Some(idx) = self.of(params) else {
-                    return self.answer(now, id, json!({"error": {"code": -32600, "message": "thread not found"}}));
+                    return self.answer(
+                        now,
+                        id,
+                        json!({"error": {"code": -32600, "message": "thread not found"}}),
+                    );
                 };
+                let had_foreground = self.threads[idx].has_foreground();
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {
                     let thread = &self.threads[idx];
@@ -104,7 +117,7 @@ impl Server {
                 // The model learns of a killed command and goes on, also where the recording did not.
                 let thread = &self.threads[idx];
                 let ends = |(of, line): &(Option<usize>, Value)| *of == Some(idx) && thread.is_turn_end(line);
-                if killed && !self.queue.values().any(ends) {
+                if killed && had_foreground && !self.queue.values().any(ends) {
                     let lines = thread.end_turn();
                     self.later(now + LATENCY, idx, lines);
                 }
@@ -124,13 +137,6 @@ impl Server {
     pub(crate) fn die(&mut self) {
         self.queue.clear();
         self.threads.iter_mut().for_each(Thread::died);
-    }
-
-    /// This line and all after it are late by so many milliseconds.
-    pub(crate) fn stall(&mut self, now: u64, millis: u64, line: Value) {
-        let queue = std::mem::take(&mut self.queue);
-        self.queue = queue.into_iter().map(|((at, n), line)| ((at + millis, n), line)).collect();
-        self.queue.insert((now + millis, 0), (None, line));
     }
 
     /// Items of the commands of `thread` that run.
