@@ -105,6 +105,8 @@ impl Server {
                         json!({"error": {"code": -32600, "message": "thread not found"}}),
                     );
                 };
+                // An accepted steer is in the turn before the turn can end.
+                let steered = matches!(method, "turn/steer" | "turn/start") && self.threads[idx].is_active();
                 let had_foreground = self.threads[idx].has_foreground();
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {
@@ -113,7 +115,7 @@ impl Server {
                 }
                 let killed = method.ends_with("/terminate") || method.ends_with("/clean");
                 self.answer(now, id, answer);
-                self.later(now + LATENCY, idx, lines);
+                self.later(if steered { now } else { now + LATENCY }, idx, lines);
                 // The model learns of a killed command and goes on, also where the recording did not.
                 let thread = &self.threads[idx];
                 let ends = |(of, line): &(Option<usize>, Value)| *of == Some(idx) && thread.is_turn_end(line);

@@ -313,7 +313,7 @@ impl Thread {
                 self.line("turn/started", json!({"turn": {"id": turn, "items": [], "status": "inProgress"}})),
             ),
         ];
-        lines.extend(self.message(&turn, &key, &content));
+        lines.extend(self.message(&turn, &key, &content).into_iter().map(|(_, line)| (4, line)));
         lines.push((6, self.status("idle")));
         lines.push((
             7,
@@ -343,7 +343,7 @@ impl Thread {
         let id = format!("user-{}-{}", self.n_messages, self.id);
         let item = json!({"type": "userMessage", "id": id, "clientId": key, "content": content});
         let line = |method| self.line(method, json!({"turnId": turn, "item": item}));
-        vec![(3, line("item/started")), (4, line("item/completed"))]
+        vec![(0, line("item/started")), (0, line("item/completed"))]
     }
 
     fn interrupt(&mut self, params: &Value) -> (Value, Vec<Later>) {
