@@ -1,0 +1,202 @@
+//! Every way in which a part of it can end, and that nothing is left behind.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::belief::Version;
+use testkit::model::{Script, exec, say};
+use testkit::processes::{self, Signal};
+
+use crate::session::{Ended, Session, is_end};
+use crate::stage::{Casting, Stage, forever, play};
+
+in_both_versions!(
+    client_gone_while_idle,
+    client_gone_with_terminals,
+    client_gone_in_mid_turn,
+    adapter_terminated,
+    adapter_killed,
+    app_server_killed_in_a_turn,
+    app_server_killed_at_idle,
+    no_codex,
+    a_configuration_that_codex_refuses,
+);
+
+/// A session with one command in the background, id `dev`.
+async fn with_terminal(session: &Session<'_>) -> anyhow::Result<()> {
+    let script = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("It runs."));
+    session.turn(&script.prompt("serve")).await?;
+    session.until_listed(&["dev"]).await
+}
+
+async fn client_gone_while_idle(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
+        let exit = client.end().await?;
+        assert_eq!((exit.code, exit.signal), (Some(0), Value::Null));
+        Ok(())
+    })
+    .await;
+}
+
+async fn client_gone_with_terminals(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let stubborn = format!("trap '' TERM INT HUP; {}", forever("stubborn"));
+        let calls = [
+            exec("setsid sleep 1000 & sleep 1000").id("parent").yield_ms(300),
+            exec(stubborn).id("stubborn").yield_ms(300),
+        ];
+        session.turn(&Script::new().step(calls).step(say("They run.")).prompt("go")).await?;
+        session.until_listed(&["parent", "stubborn"]).await?;
+        let id = session.id.clone();
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(0));
+        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        Ok(())
+    })
+    .await;
+}
+
+async fn client_gone_in_mid_turn(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
+        session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        let id = session.id.clone();
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(0));
+        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        Ok(())
+    })
+    .await;
+}
+
+async fn adapter_terminated(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        let id = session.id.clone();
+        client.signal_adapter(Signal::TERM)?;
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(143), "{exit:?}");
+        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        Ok(())
+    })
+    .await;
+}
+
+/// Codex sees the end of its input and ends its groups.
+async fn adapter_killed(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        client.signal_adapter(Signal::KILL)?;
+        let exit = client.end().await?;
+        assert_eq!(exit.signal, "SIGKILL");
+        Ok(())
+    })
+    .await;
+}
+
+fn kill_app_server(stage: &Stage) -> anyhow::Result<()> {
+    let servers = stage.app_servers();
+    let [pid] = servers.as_slice() else { anyhow::bail!("app-servers {servers:?}") };
+    Ok(processes::signal(*pid, Signal::KILL)?)
+}
+
+async fn works_again(session: &Session<'_>) -> anyhow::Result<()> {
+    let turn = session.turn(&Script::new().step(say("Back again.")).prompt("hello?")).await?;
+    assert_eq!(session.text(turn.from), "Back again.");
+    session.at_rest().await
+}
+
+async fn app_server_killed_in_a_turn(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
+        let turn = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        kill_app_server(stage)?;
+        match version {
+            // The prompt itself fails.
+            Version::V1 => {
+                let error = client.outcome(turn.answer).await?.expect_err("the turn was lost");
+                assert_eq!(error["code"], -32603, "{error}");
+            }
+            Version::V2 => {
+                let end = |it: &Value| is_end(it).then(|| it["stopReason"].clone());
+                assert_eq!(session.update("end of the turn", turn.from, end).await?, "error");
+            }
+        }
+        for id in ["dev", "build"] {
+            session.ended(id).await?;
+            assert_eq!(session.final_status(id).await?, "failed", "{id}");
+        }
+        session.until_listed(&[]).await?;
+        session.until_dead().await?;
+        works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn app_server_killed_at_idle(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        kill_app_server(stage)?;
+        // It may have died with Codex, or by the sweep.
+        let ended = session.ended("dev").await?;
+        assert!(matches!(ended, Ended::Unknown | Ended::Signal(_)), "{ended:?}");
+        session.until_listed(&[]).await?;
+        session.until_dead().await?;
+        works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// `initialize` needs no Codex; the session says what is wrong and what to do.
+async fn no_codex(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version).env("CODEX_PATH", "/no/such/codex")).await?;
+        let start = tokio::time::Instant::now();
+        let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(error.to_string().contains("/no/such/codex"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(10));
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(0));
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_configuration_that_codex_refuses(version: Version) {
+    play(async |stage| {
+        std::fs::write(stage.home.codex_home().join("config.toml"), "model = [what")?;
+        let client = stage.client(Casting::of(version)).await?;
+        let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(error.to_string().contains("config.toml"), "{error}");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}

@@ -1,0 +1,31 @@
+//! Real clients on the official SDK, this adapter, the real Codex, and a scripted model.
+//!
+//! Nothing waits for a time: every wait is for a condition, and fails with what was seen when it does not come.
+
+/// Makes a test of each `async fn name(version: Version)` for each protocol version.
+macro_rules! in_both_versions {
+    ($($name:ident),* $(,)?) => {
+        mod v1 {
+            $(#[tokio::test] async fn $name() { super::$name(testkit::belief::Version::V1).await; })*
+        }
+        mod v2 {
+            $(#[tokio::test] async fn $name() { super::$name(testkit::belief::Version::V2).await; })*
+        }
+    };
+}
+
+mod client;
+mod live;
+mod seen;
+mod session;
+mod stage;
+
+mod approvals;
+mod cancel;
+mod ends;
+mod exits;
+mod lines;
+mod output;
+mod sessions;
+mod story;
+mod turns;
