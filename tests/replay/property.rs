@@ -5,7 +5,7 @@
 use crate::client::Act;
 use crate::recording::Recording;
 use crate::server::Server;
-use crate::world::World;
+use crate::world::{OnFault, World};
 use appserver_acp::core::input::Pressure;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -133,8 +133,8 @@ fn mishap() -> impl Strategy<Value = Mishap> {
 
 fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), String> {
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
-    let mut world = World::new(plan.version, server);
-    let mut wire = Wire { mishaps: plan.mishaps.clone(), n_lines: 0, vital_lost: false };
+    let mut world = World::new(plan.version, server, OnFault::Stop);
+    let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
     world.act(&Act::Hello);
     world.act(&Act::Open);
     world.act(&Act::Open);
@@ -206,16 +206,16 @@ fn settle(world: &mut World, wire: &mut Wire) -> Result<(), String> {
 
 fn leave(world: &mut World, wire: &mut Wire) -> Result<(), String> {
     wire.pass(world, LEAVE)?;
-    match world.exit() {
-        Some(_) => Ok(()),
-        None => Err(report(world, "no exit")),
+    if world.exit().is_none() {
+        return Err(report(world, "no exit"));
     }
+    Ok(())
 }
 
 fn check(world: &World) -> Result<(), String> {
     match world.faults() {
         [] => Ok(()),
-        faults => Err(report(world, &faults.join("\n"))),
+        [first, ..] => Err(report(world, &first.to_string())),
     }
 }
 
@@ -227,6 +227,7 @@ fn report(world: &World, what: &str) -> String {
 }
 
 /// The way from Codex to us, with its mishaps.
+#[derive(Default)]
 struct Wire {
     mishaps: BTreeMap<usize, Mishap>,
     n_lines: usize,
@@ -252,7 +253,7 @@ impl Wire {
                 world.deliver(&line);
                 world.deliver(&line);
             }
-            Some(Mishap::Late(millis)) => world.server.stall(world.now(), millis, line),
+            Some(Mishap::Late(millis)) => world.stall(millis, Some(line)),
             Some(Mishap::Garbage) => {
                 world.deliver_text("no JSON at all");
                 world.deliver(&line);

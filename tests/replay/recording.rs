@@ -62,7 +62,7 @@ impl Recording {
         self
     }
 
-    /// Names of all recordings there are.
+    /// Names of the recordings that show a thread from its start.
     pub(crate) fn all() -> Vec<String> {
         let files = std::fs::read_dir(dir()).expect("recordings are part of the repository");
         let names = files.filter_map(|file| {
@@ -70,6 +70,7 @@ impl Recording {
             Some(name.strip_suffix(".jsonl")?.to_owned())
         });
         let mut names: Vec<String> = names.collect();
+        names.retain(|name| !Self::read(name).opened.is_null());
         names.sort();
         names
     }

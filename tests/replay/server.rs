@@ -105,6 +105,9 @@ impl Server {
                         json!({"error": {"code": -32600, "message": "thread not found"}}),
                     );
                 };
+                // An accepted steer is in the turn before the turn can end.
+                let steered = matches!(method, "turn/steer" | "turn/start") && self.threads[idx].is_active();
+                let had_foreground = self.threads[idx].has_foreground();
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {
                     let thread = &self.threads[idx];
@@ -112,11 +115,11 @@ impl Server {
                 }
                 let killed = method.ends_with("/terminate") || method.ends_with("/clean");
                 self.answer(now, id, answer);
-                self.later(now + LATENCY, idx, lines);
+                self.later(if steered { now } else { now + LATENCY }, idx, lines);
                 // The model learns of a killed command and goes on, also where the recording did not.
                 let thread = &self.threads[idx];
                 let ends = |(of, line): &(Option<usize>, Value)| *of == Some(idx) && thread.is_turn_end(line);
-                if killed && !self.queue.values().any(ends) {
+                if killed && had_foreground && !self.queue.values().any(ends) {
                     let lines = thread.end_turn();
                     self.later(now + LATENCY, idx, lines);
                 }
@@ -136,13 +139,6 @@ impl Server {
     pub(crate) fn die(&mut self) {
         self.queue.clear();
         self.threads.iter_mut().for_each(Thread::died);
-    }
-
-    /// This line and all after it are late by so many milliseconds.
-    pub(crate) fn stall(&mut self, now: u64, millis: u64, line: Value) {
-        let queue = std::mem::take(&mut self.queue);
-        self.queue = queue.into_iter().map(|((at, n), line)| ((at + millis, n), line)).collect();
-        self.queue.insert((now + millis, 0), (None, line));
     }
 
     /// Items of the commands of `thread` that run.

@@ -33,11 +33,16 @@ pub(crate) struct Thread {
     history: Vec<Value>,
     n_turns: u32,
     n_messages: u32,
-    pub(crate) subscribed: bool,
+    /// Somebody listens to it.
+    subscribed: bool,
+    /// It is in Codex's memory: nothing happens in it otherwise.
+    loaded: bool,
 }
 
 #[derive(Debug)]
 struct Running {
+    /// The turn that started it.
+    turn: Option<String>,
     process: String,
     item: Value,
     output: String,
@@ -61,6 +66,7 @@ impl Thread {
             n_turns: 0,
             n_messages: 0,
             subscribed: true,
+            loaded: true,
         }
     }
 
@@ -71,6 +77,11 @@ impl Thread {
     /// Items of the commands that run now.
     pub(crate) fn live(&self) -> BTreeSet<String> {
         self.live.keys().cloned().collect()
+    }
+
+    /// Whether the running turn has commands of its own.
+    pub(crate) fn has_foreground(&self) -> bool {
+        self.turn.is_some() && self.live.values().any(|running| running.turn == self.turn)
     }
 
     /// Lines that end the running turn, for one whose recorded end is not going to come.
@@ -98,6 +109,7 @@ impl Thread {
     /// The answer to `thread/resume`.
     pub(crate) fn resume(&mut self) -> Value {
         self.subscribed = true;
+        self.loaded = true;
         let mut opened = self.opened.clone();
         let kind = if self.turn.is_some() { "active" } else { "idle" };
         opened["thread"]["status"] = json!({"type": kind, "activeFlags": []});
@@ -108,6 +120,10 @@ impl Thread {
     /// Answers a request about this thread: its result or error member, and what follows.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> (Value, Vec<Later>) {
         match method {
+            _ if !self.loaded && method != "thread/items/list" => (
+                json!({"error": {"code": -32600, "message": format!("thread not found: {}", self.id)}}),
+                Vec::new(),
+            ),
             "turn/start" => self.start_turn(params),
             "turn/steer" => self.steer(params),
             "turn/interrupt" => self.interrupt(params),
@@ -175,6 +191,10 @@ impl Thread {
     pub(crate) fn send(&mut self, mut line: Value) -> Option<Value> {
         let method = line["method"].as_str().unwrap_or_default().to_owned();
         let own = line["params"]["threadId"] == self.id.as_str();
+        // What others start in a thread that nobody of ours listens to is not played.
+        if own && (!self.loaded || (!self.subscribed && line["method"] == "item/started")) {
+            return None;
+        }
         if own && !self.happens(&method, &mut line) {
             return None;
         }
@@ -186,8 +206,9 @@ impl Thread {
         self.live.keys().any(|id| is_about(line, id))
     }
 
-    /// The app-server is gone, and everything it ran.
+    /// The thread, or the app-server, is gone, and everything it ran.
     pub(crate) fn died(&mut self) {
+        self.loaded = false;
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
         self.asks.clear();
@@ -248,6 +269,10 @@ impl Thread {
                 Some(running) => running.output.push_str(params["delta"].as_str().unwrap_or_default()),
                 None => return !self.ended.contains(&id),
             },
+            "thread/status/changed" if params["status"]["type"] == "notLoaded" => self.died(),
+            "thread/closed" | "thread/archived" | "thread/deleted" => {
+                self.died();
+            }
             "serverRequest/resolved" => {
                 let request = &params["requestId"];
                 self.asks.retain(|(ask, _)| ask != request);
@@ -288,7 +313,7 @@ impl Thread {
                 self.line("turn/started", json!({"turn": {"id": turn, "items": [], "status": "inProgress"}})),
             ),
         ];
-        lines.extend(self.message(&turn, &key, &content));
+        lines.extend(self.message(&turn, &key, &content).into_iter().map(|(_, line)| (4, line)));
         lines.push((6, self.status("idle")));
         lines.push((
             7,
@@ -318,7 +343,7 @@ impl Thread {
         let id = format!("user-{}-{}", self.n_messages, self.id);
         let item = json!({"type": "userMessage", "id": id, "clientId": key, "content": content});
         let line = |method| self.line(method, json!({"turnId": turn, "item": item}));
-        vec![(3, line("item/started")), (4, line("item/completed"))]
+        vec![(0, line("item/started")), (0, line("item/completed"))]
     }
 
     fn interrupt(&mut self, params: &Value) -> (Value, Vec<Later>) {
@@ -391,13 +416,14 @@ impl Thread {
     fn run(&mut self, id: &str, item: Value) {
         // An approved command shows its process only when it ends, and in the list.
         let process = item["processId"].as_str().map_or_else(|| self.process_of(id), str::to_owned);
-        self.live.insert(id.to_owned(), Running { process, item, output: String::new() });
+        self.live
+            .insert(id.to_owned(), Running { turn: self.turn.clone(), process, item, output: String::new() });
     }
 
     fn process_of(&self, id: &str) -> String {
         let lines = self.script.iter().flatten().flat_map(|segment| &segment.lines);
         let ends = lines.map(|(_, line)| &line["params"]["item"]).filter(|item| item["id"] == id);
-        let process = ends.filter_map(|item| item["processId"].as_str()).last();
+        let process = ends.filter_map(|item| item["processId"].as_str()).next_back();
         process.map_or_else(|| format!("9{}", self.live.len()), str::to_owned)
     }
 

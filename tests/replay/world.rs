@@ -22,8 +22,31 @@ enum Happening {
     Swept(Generation),
 }
 
+/// A rule that was broken, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: u64,
+    /// A rule of the belief, or `wire`, or `after-exit`.
+    pub(crate) rule: &'static str,
+    detail: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at {}: {}: {}", self.at, self.rule, self.detail)
+    }
+}
+
+/// What to do at a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFault {
+    GoOn,
+    Stop,
+}
+
 pub(crate) struct World {
     version: Version,
+    on_fault: OnFault,
     bridge: Bridge,
     client: Client,
     pub(crate) server: Server,
@@ -31,16 +54,22 @@ pub(crate) struct World {
     now: u64,
     generation: Option<Generation>,
     soon: VecDeque<(u64, Happening)>,
+    /// What Codex has said and we have not read, and until when we do not.
+    held: VecDeque<(Option<Generation>, Value)>,
+    held_until: u64,
+    /// The client has left, or a signal came.
+    leaving: bool,
     exit: Option<i32>,
     trace: Vec<String>,
-    faults: Vec<String>,
+    faults: Vec<Fault>,
 }
 
 impl World {
-    pub(crate) fn new(version: Version, server: Server) -> Self {
+    pub(crate) fn new(version: Version, server: Server, on_fault: OnFault) -> Self {
         let settings = Settings { nonce: "n".into(), preset: None };
         Self {
             version,
+            on_fault,
             bridge: Bridge::new(settings),
             client: Client::new(version),
             server,
@@ -48,6 +77,9 @@ impl World {
             now: 0,
             generation: None,
             soon: VecDeque::new(),
+            held: VecDeque::new(),
+            held_until: 0,
+            leaving: false,
             exit: None,
             trace: Vec::new(),
             faults: Vec::new(),
@@ -66,7 +98,7 @@ impl World {
         &self.trace
     }
 
-    pub(crate) fn faults(&self) -> &[String] {
+    pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
@@ -84,6 +116,7 @@ impl World {
         }
         if *act == Act::Eof {
             self.trace.push(json!({"at": self.now, "sent": "eof"}).to_string());
+            self.leaving = true;
             self.step(Arrival::ClientEof);
         }
     }
@@ -95,6 +128,7 @@ impl World {
 
     /// A signal reaches us.
     pub(crate) fn signal(&mut self, number: i32) {
+        self.leaving = true;
         self.step(Arrival::Signal(number));
     }
 
@@ -118,21 +152,31 @@ impl World {
         }
     }
 
-    /// Lets time pass until `until`; each line of Codex goes through `post`.
-    pub(crate) fn pass(&mut self, until: u64, post: &mut dyn FnMut(&mut World, Value)) {
-        while self.exit.is_none() {
+    /// We read nothing more of Codex for so many milliseconds; `first` will be the first line then.
+    pub(crate) fn stall(&mut self, millis: u64, first: Option<Value>) {
+        self.held_until = self.now + millis;
+        if let Some(line) = first {
+            self.held.push_front((self.generation, line));
+        }
+    }
+
+    /// Lets time pass until `until`; each line of Codex goes through `read`.
+    pub(crate) fn pass(&mut self, until: u64, read: &mut dyn FnMut(&mut World, Value)) {
+        while self.exit.is_none() && (self.on_fault == OnFault::GoOn || self.faults.is_empty()) {
             let deadline = self.bridge.next_deadline().map(|(tick, _)| tick.0);
             let line = self.server.next_due();
             let happening = self.soon.front().map(|(at, _)| *at);
-            let Some(next) = [deadline, line, happening].into_iter().flatten().min() else { break };
+            let held = self.held.front().map(|_| self.held_until);
+            let Some(next) = [deadline, line, happening, held].into_iter().flatten().min() else { break };
             if next > until {
                 break;
             }
             self.now = self.now.max(next);
             if line == Some(next) {
-                if let Some(line) = self.server.pop(next) {
-                    post(self, line);
-                }
+                self.held.extend(self.server.pop(next).map(|line| (self.generation, line)));
+                self.flow(read);
+            } else if held == Some(next) {
+                self.flow(read);
             } else if happening == Some(next) {
                 if let Some((_, happening)) = self.soon.pop_front() {
                     self.happen(&happening);
@@ -146,6 +190,12 @@ impl World {
 
     /// Compares belief and truth of every session, once nothing is under way.
     pub(crate) fn rest(&mut self) {
+        if self.exit.is_some() {
+            return;
+        }
+        if self.leaving {
+            self.fault("no-exit", "the client left long ago".into());
+        }
         for session in self.client.sessions().to_vec() {
             self.belief.at_rest(&session, &self.server.live(&session));
         }
@@ -154,6 +204,16 @@ impl World {
 
     pub(crate) fn belief(&self) -> &Belief {
         &self.belief
+    }
+
+    fn flow(&mut self, read: &mut dyn FnMut(&mut World, Value)) {
+        while self.held_until <= self.now {
+            let Some((generation, line)) = self.held.pop_front() else { break };
+            // What a process said last is lost with it.
+            if generation == self.generation {
+                read(self, line);
+            }
+        }
     }
 
     fn happen(&mut self, happening: &Happening) {
@@ -191,7 +251,7 @@ impl World {
 
     fn depart(&mut self, departure: Departure, replies: &mut Vec<Value>) {
         if self.exit.is_some() {
-            return self.faults.push(format!("at {}: after the exit: {departure:?}", self.now));
+            return self.fault("after-exit", format!("{departure:?}"));
         }
         match departure {
             Departure::ToClient(line) => self.hear(&line, replies),
@@ -220,7 +280,7 @@ impl World {
     fn hear(&mut self, line: &str, replies: &mut Vec<Value>) {
         let message: Value = match serde_json::from_str(line) {
             Ok(message) => message,
-            Err(error) => return self.faults.push(format!("at {}: not JSON: {error}: {line}", self.now)),
+            Err(error) => return self.fault("wire", format!("not JSON: {error}: {line}")),
         };
         let method = self.client.method(&message["id"]).filter(|_| message.get("method").is_none());
         let kind = match (message.get("method"), message.get("id"), method.as_deref()) {
@@ -234,7 +294,7 @@ impl World {
         if let Some(kind) = kind
             && let Err(error) = wire::check(self.version, kind, line)
         {
-            self.faults.push(format!("at {}: wire: {error}", self.now));
+            self.fault("wire", error);
         }
         self.belief.received(&message);
         self.judge();
@@ -242,9 +302,13 @@ impl World {
     }
 
     fn judge(&mut self) {
-        let now = self.now;
-        self.faults
-            .extend(self.belief.take_violations().iter().map(|violation| format!("at {now}: {violation}")));
+        for violation in self.belief.take_violations() {
+            self.fault(violation.rule, violation.detail);
+        }
+    }
+
+    fn fault(&mut self, rule: &'static str, detail: String) {
+        self.faults.push(Fault { at: self.now, rule, detail });
     }
 }
 

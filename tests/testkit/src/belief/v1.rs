@@ -75,12 +75,15 @@ impl Session {
     }
 
     pub(crate) fn asked(&mut self, params: &Value, found: &mut Findings) {
-        // The tool call of a permission request is an update like any other.
-        let id = params["toolCall"]["toolCallId"].as_str();
-        if let Some(id) = id
-            && !self.calls.contains_key(id)
-        {
-            found.add("ask-about-unknown", id.to_owned());
+        // The tool call of a question is an upsert: a new one only has to say what it is.
+        let call = &params["toolCall"];
+        let Some(id) = call["toolCallId"].as_str() else { return };
+        match self.calls.get_mut(id) {
+            Some(known) => known.update(id, call, found),
+            None if call["title"].is_string() => {
+                self.calls.insert(id.to_owned(), Call::open(id, call, found));
+            }
+            None => found.add("ask-about-unknown", id.to_owned()),
         }
     }
 

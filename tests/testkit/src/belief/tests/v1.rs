@@ -163,6 +163,10 @@ fn asks_name_known_calls() {
     let about = |id: &str| json!({"sessionId": "s", "toolCall": {"toolCallId": id}, "options": []});
     assert_eq!(check([call("c", "pending"), ask(9, about("c"))]), NONE);
     assert_eq!(check([ask(9, about("c"))]), ["ask-about-unknown"]);
+    assert_eq!(check([call("c", "completed"), ask(9, about("c"))]), ["update-after-final"]);
+    let new = || json!({"sessionId": "s", "toolCall": {"toolCallId": "c", "title": "Which?", "status": "pending"}, "options": []});
+    assert_eq!(rest([ask(9, new()), status("c", "completed"), ended()], &[]), NONE);
+    assert_eq!(rest([ask(9, new()), ended()], &[]), ["rest-ghost"]);
 }
 
 #[test]
