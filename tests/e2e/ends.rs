@@ -1,5 +1,6 @@
 //! Every way in which a part of it can end, and that nothing is left behind.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ async fn client_gone_with_terminals(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;
@@ -72,7 +73,7 @@ async fn client_gone_in_mid_turn(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;
@@ -87,7 +88,7 @@ async fn adapter_terminated(version: Version) {
         client.signal_adapter(Signal::TERM)?;
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(143), "{exit:?}");
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;
