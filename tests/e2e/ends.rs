@@ -37,6 +37,7 @@ async fn client_gone_while_idle(version: Version) {
         session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
         let exit = client.end().await?;
         assert_eq!((exit.code, exit.signal), (Some(0), Value::Null));
+        assert_eq!(exit.remarks, Vec::<String>::new(), "a leave is no accident");
         Ok(())
     })
     .await;
