@@ -111,7 +111,7 @@ async fn serve(
     let writer = tokio::spawn(writer.run(tokio::io::stdout()));
     let (world_events, happened) = mpsc::unbounded_channel();
     let gate = Rc::new(Gate::default());
-    let sources = Sources { reported, happened, from_children };
+    let sources = Sources { client: tokio::io::stdin(), reported, happened, from_children };
     let mut inputs = std::pin::pin!(inputs::merge(sources, Rc::clone(&gate)).map_err(RunError::Runtime)?);
     let mut bridge = Bridge::new(options.settings);
     let program = (options.codex, options.overrides);

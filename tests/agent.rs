@@ -124,13 +124,13 @@ fn a_second_signal_cuts_the_end_short() {
     let mut agent = Agent::start("trap '' TERM; for i in $(seq 100); do sleep 0.05; done");
     agent.send(INITIALIZE);
     agent.line();
-    agent.signal(rustix::process::Signal::TERM);
     while agent.process.try_wait().expect("the agent can be waited for").is_none() {
-        agent.signal(rustix::process::Signal::INT);
+        agent.signal(rustix::process::Signal::TERM);
         std::thread::yield_now();
     }
-    let status = agent.process.wait().expect("the agent ends");
-    assert_eq!(status.code(), Some(130));
+    let (status, _, stderr) = agent.exit();
+    assert_eq!(status.code(), Some(143));
+    assert!(stderr.contains("second signal"), "{stderr}");
 }
 
 #[test]

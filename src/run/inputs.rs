@@ -2,6 +2,9 @@
 //!
 //! Owns the order of precedence: signals and the client before Codex. Does no work on an event.
 
+#[cfg(test)]
+mod tests;
+
 use super::event::Event;
 use crate::child::FromChild;
 use crate::queue::Report;
@@ -10,6 +13,7 @@ use async_stream::stream;
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
+use tokio::io::AsyncRead;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tokio::time::{Instant, sleep_until};
 use tokio_stream::{Stream, StreamExt};
@@ -23,8 +27,10 @@ pub(crate) struct Gate {
     pub(crate) paused: Cell<bool>,
 }
 
-/// Where events come from, besides stdin and signals.
-pub(crate) struct Sources<'a> {
+/// Where events come from, besides signals.
+pub(crate) struct Sources<'a, C> {
+    /// What the client writes.
+    pub(crate) client: C,
     pub(crate) reported: UnboundedReceiver<Report>,
     pub(crate) happened: UnboundedReceiver<Event>,
     pub(crate) from_children: &'a mut Receiver<FromChild>,
@@ -34,10 +40,13 @@ pub(crate) struct Sources<'a> {
 ///
 /// # Errors
 /// If the signal handlers cannot be set.
-pub(crate) fn merge(sources: Sources<'_>, gate: Rc<Gate>) -> io::Result<impl Stream<Item = Event>> {
-    let Sources { mut reported, mut happened, from_children } = sources;
+pub(crate) fn merge<C: AsyncRead + Unpin>(
+    sources: Sources<'_, C>,
+    gate: Rc<Gate>,
+) -> io::Result<impl Stream<Item = Event>> {
+    let Sources { client, mut reported, mut happened, from_children } = sources;
     let mut signals = signals::Signals::listen()?;
-    let mut client = FramedRead::new(tokio::io::stdin(), Lines::capped(CLIENT_LINE_MAX));
+    let mut client = FramedRead::new(client, Lines::capped(CLIENT_LINE_MAX));
     let mut has_client = true;
     Ok(stream! {
         loop {
@@ -74,6 +83,8 @@ pub(crate) fn merge(sources: Sources<'_>, gate: Rc<Gate>) -> io::Result<impl Str
 
 async fn until(deadline: Option<Instant>) {
     match deadline {
+        // A timer fires only when the runtime gets to it, which a talkative Codex can put off.
+        Some(deadline) if deadline <= Instant::now() => {}
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
@@ -101,6 +112,7 @@ mod signals {
 
         pub(super) async fn next(&mut self) -> i32 {
             tokio::select! {
+                biased;
                 Some(()) = self.term.recv() => SignalKind::terminate().as_raw_value(),
                 Some(()) = self.int.recv() => SignalKind::interrupt().as_raw_value(),
                 Some(()) = self.hup.recv() => SignalKind::hangup().as_raw_value(),

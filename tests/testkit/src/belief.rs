@@ -270,7 +270,8 @@ impl Belief {
         let Some(session) = Session::open(&mut self.sessions, name, &mut self.found) else { return };
         match &mut session.model {
             Model::V1(model) => {
-                let scene = if session.phase == Phase::Replaying || n_prompts > 0 {
+                // What comes before the answer of a load or a resume is no turn of its own.
+                let scene = if session.phase != Phase::Open || n_prompts > 0 {
                     v1::Scene::Turn
                 } else {
                     v1::Scene::Quiet

@@ -136,6 +136,13 @@ fn a_turn_of_its_own_opens_with_a_line() {
 }
 
 #[test]
+fn a_resume_shows_what_runs_before_its_answer() {
+    let resume = || request(5, "session/resume", json!({"sessionId": "s", "cwd": "/w"}));
+    assert_eq!(check([ended(), resume(), opened("c"), result(5, json!({}))]), NONE);
+    assert_eq!(check([ended(), resume(), result(5, json!({})), opened("c")]), ["after-answer"]);
+}
+
+#[test]
 fn kinds_need_their_capability() {
     let notice = || update(json!({"sessionUpdate": "notice", "severity": "info", "title": "t"}));
     let mut belief = open(json!({"session": {"notices": {}}}));

@@ -1,0 +1,16 @@
+//! Recorded Codex on one side, a model of the client's belief on the other, our bridge between.
+
+#[path = "replay/client.rs"]
+mod client;
+#[path = "replay/property.rs"]
+mod property;
+#[path = "replay/recording.rs"]
+mod recording;
+#[path = "replay/server.rs"]
+mod server;
+#[path = "replay/story.rs"]
+mod story;
+#[path = "replay/thread.rs"]
+mod thread;
+#[path = "replay/world.rs"]
+mod world;

@@ -1,0 +1,263 @@
+//! Whatever Codex and the client do, and whenever: the client is never misled, and we do not fall over.
+//!
+//! 64 cases by default, `PROPTEST_CASES` for more.
+
+use crate::client::Act;
+use crate::recording::Recording;
+use crate::server::Server;
+use crate::world::World;
+use appserver_acp::core::input::Pressure;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::belief::Version;
+
+/// Virtual milliseconds in which everything comes to rest: longer than any deadline of ours.
+const SETTLE: u64 = 60_000;
+
+/// Virtual milliseconds from the client's end of file to our exit.
+const LEAVE: u64 = 10_000;
+
+/// Notifications that the truth hangs on: Codex does not lose them.
+const VITAL: [&str; 5] = ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
+
+/// One run: two sessions over two recordings.
+#[derive(Clone, Debug)]
+struct Plan {
+    version: Version,
+    recordings: [String; 2],
+    moves: Vec<(u64, Move)>,
+    /// By number of the line of Codex.
+    mishaps: BTreeMap<usize, Mishap>,
+    end: End,
+}
+
+#[derive(Clone, Debug)]
+enum Move {
+    Prompt(usize),
+    Cancel(usize),
+    /// The n-th command that runs, or one that never was.
+    CancelTerminal(usize, usize),
+    Close(usize),
+    Resume(usize, Replay),
+    Answer(&'static str),
+    Die,
+    Press(Pressure),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Replay {
+    Whole,
+    Nothing,
+}
+
+/// What can befall a line of Codex.
+#[derive(Clone, Debug)]
+enum Mishap {
+    Lost,
+    Doubled,
+    /// It and all after it are late by so many milliseconds.
+    Late(u64),
+    /// Garbage comes before it.
+    Garbage,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Rest,
+    Eof,
+    Signal,
+}
+
+#[test]
+fn a_client_is_never_misled() {
+    let mut config = Config { failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 64;
+    }
+    let mut runner = TestRunner::new(config);
+    let names = Recording::all();
+    let recordings: BTreeMap<String, Recording> = names.iter().map(|name| (name.clone(), Recording::read(name))).collect();
+    let outcome = runner.run(&plan(names), |plan| {
+        run(&plan, &recordings).map_err(TestCaseError::fail)
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+fn plan(names: Vec<String>) -> impl Strategy<Value = Plan> {
+    let names = proptest::sample::subsequence(names, 2);
+    let version = prop_oneof![Just(Version::V1), Just(Version::V2)];
+    let moves = prop::collection::vec((gap(), one_move()), 1..12);
+    let mishaps = prop::collection::btree_map(0..300_usize, mishap(), 0..8);
+    let end = prop_oneof![4 => Just(End::Rest), 1 => Just(End::Eof), 1 => Just(End::Signal)];
+    (version, names, moves, mishaps, end).prop_map(|(version, names, moves, mishaps, end)| Plan {
+        version,
+        recordings: [names[0].clone(), names[1].clone()],
+        moves,
+        mishaps,
+        end,
+    })
+}
+
+fn gap() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => 0..20_u64, 4 => 20..1500_u64, 2 => 1500..12_000_u64]
+}
+
+fn one_move() -> impl Strategy<Value = Move> {
+    let session = 0..2_usize;
+    let kind = prop_oneof![Just("allow_once"), Just("allow_always"), Just("reject_once"), Just("cancelled")];
+    let replay = prop_oneof![Just(Replay::Whole), Just(Replay::Nothing)];
+    prop_oneof![
+        8 => session.clone().prop_map(Move::Prompt),
+        2 => session.clone().prop_map(Move::Cancel),
+        3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
+        1 => session.clone().prop_map(Move::Close),
+        1 => (session, replay).prop_map(|(session, replay)| Move::Resume(session, replay)),
+        4 => kind.prop_map(Move::Answer),
+        1 => Just(Move::Die),
+        1 => prop_oneof![Just(Pressure::High), Just(Pressure::Low)].prop_map(Move::Press),
+    ]
+}
+
+fn mishap() -> impl Strategy<Value = Mishap> {
+    prop_oneof![
+        2 => Just(Mishap::Lost),
+        3 => Just(Mishap::Doubled),
+        2 => (1..3000_u64).prop_map(Mishap::Late),
+        1 => Just(Mishap::Garbage),
+    ]
+}
+
+fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), String> {
+    let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
+    let mut world = World::new(plan.version, server);
+    let mut wire = Wire { mishaps: plan.mishaps.clone(), n_lines: 0, vital_lost: false };
+    world.act(&Act::Hello);
+    world.act(&Act::Open);
+    world.act(&Act::Open);
+    wire.pass(&mut world, 100)?;
+    let mut closed = BTreeSet::new();
+    for (gap, one) in &plan.moves {
+        wire.pass(&mut world, *gap)?;
+        make(&mut world, one, &mut closed);
+        check(&world)?;
+    }
+    match plan.end {
+        End::Rest => settle(&mut world, &mut wire),
+        End::Eof => {
+            world.act(&Act::Eof);
+            leave(&mut world, &mut wire)
+        }
+        End::Signal => {
+            world.signal(15);
+            leave(&mut world, &mut wire)
+        }
+    }
+}
+
+fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
+    let name = |world: &World, session: usize| world.sessions().get(session).cloned();
+    match *one {
+        Move::Prompt(session) => world.act(&Act::Prompt { text: format!("at {}", world.now()), session }),
+        Move::Cancel(session) => world.act(&Act::Cancel { session }),
+        Move::CancelTerminal(session, nth) => {
+            let live = name(world, session).map(|session| world.server.live(&session)).unwrap_or_default();
+            let terminal = live.into_iter().nth(nth).unwrap_or_else(|| "no-such".into());
+            world.act(&Act::CancelTerminal { terminal, session });
+        }
+        Move::Close(session) => {
+            world.act(&Act::Close { session });
+            closed.extend(name(world, session));
+        }
+        Move::Resume(session, replay) => {
+            let Some(thread) = name(world, session) else { return };
+            // A client resumes what it has closed before.
+            if closed.remove(&thread) && !world.belief().is_waiting(&thread) {
+                world.act(&Act::Resume { thread, replay: matches!(replay, Replay::Whole) });
+            }
+        }
+        Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
+        Move::Die => world.kill_server(),
+        Move::Press(pressure) => world.press(pressure),
+    }
+}
+
+/// Everything comes to rest, if need be because the client gives up waiting; then belief must be truth.
+fn settle(world: &mut World, wire: &mut Wire) -> Result<(), String> {
+    world.press(Pressure::Low);
+    wire.pass(world, SETTLE)?;
+    for _ in 0..3 {
+        for session in 0..2 {
+            world.act(&Act::Cancel { session });
+        }
+        for _ in 0..4 {
+            world.act(&Act::Answer { kind: "cancelled".into() });
+        }
+        wire.pass(world, SETTLE)?;
+    }
+    if !wire.vital_lost {
+        world.rest();
+    }
+    check(world)
+}
+
+fn leave(world: &mut World, wire: &mut Wire) -> Result<(), String> {
+    wire.pass(world, LEAVE)?;
+    match world.exit() {
+        Some(_) => Ok(()),
+        None => Err(report(world, "no exit")),
+    }
+}
+
+fn check(world: &World) -> Result<(), String> {
+    match world.faults() {
+        [] => Ok(()),
+        faults => Err(report(world, &faults.join("\n"))),
+    }
+}
+
+fn report(world: &World, what: &str) -> String {
+    let trace = world.trace();
+    let tail = trace.len().saturating_sub(40);
+    let short = trace[tail..].iter().map(|line| line.chars().take(600).collect::<String>());
+    format!("{what}\n{}", short.collect::<Vec<_>>().join("\n"))
+}
+
+/// The way from Codex to us, with its mishaps.
+struct Wire {
+    mishaps: BTreeMap<usize, Mishap>,
+    n_lines: usize,
+    vital_lost: bool,
+}
+
+impl Wire {
+    fn pass(&mut self, world: &mut World, millis: u64) -> Result<(), String> {
+        let until = world.now() + millis;
+        world.pass(until, &mut |world, line| self.carry(world, line));
+        check(world)
+    }
+
+    fn carry(&mut self, world: &mut World, line: Value) {
+        self.n_lines += 1;
+        let notification = line.get("id").is_none();
+        match self.mishaps.remove(&self.n_lines) {
+            Some(Mishap::Lost) if notification => {
+                let method = line["method"].as_str().unwrap_or_default();
+                self.vital_lost |= VITAL.contains(&method);
+            }
+            Some(Mishap::Doubled) if notification => {
+                world.deliver(&line);
+                world.deliver(&line);
+            }
+            Some(Mishap::Late(millis)) => world.server.stall(world.now(), millis, line),
+            Some(Mishap::Garbage) => {
+                world.deliver_text("no JSON at all");
+                world.deliver(&line);
+            }
+            Some(Mishap::Lost | Mishap::Doubled) | None => world.deliver(&line),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A played app-server: takes our lines, answers in virtual time, one thread per recording.
+
+use crate::recording::Recording;
+use crate::thread::Thread;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Milliseconds until an answer.
+const LATENCY: u64 = 1;
+
+/// Request ids of one thread are kept apart from those of the next by this.
+const IDS_PER_THREAD: i64 = 1000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Server {
+    /// Recordings for the threads to come.
+    waiting: VecDeque<Recording>,
+    threads: Vec<Thread>,
+    /// Lines to send by time and order: the thread they are of, if any.
+    queue: BTreeMap<(u64, u64), (Option<usize>, Value)>,
+    n_queued: u64,
+}
+
+impl Server {
+    pub(crate) fn new(recordings: impl IntoIterator<Item = Recording>) -> Self {
+        Self { waiting: recordings.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Lets the first thread start and play `n_turns` before anybody listens; gives its id.
+    pub(crate) fn play_ahead(&mut self, n_turns: usize) -> String {
+        self.handle(0, &json!({"id": 0, "method": "thread/start", "params": {}}));
+        let thread = self.threads[0].id().to_owned();
+        for _ in 0..n_turns {
+            self.handle(0, &json!({"id": 0, "method": "turn/start", "params": {"threadId": thread, "clientUserMessageId": null, "input": [{"type": "text", "text": "earlier"}]}}));
+            // What runs on beyond the turn is left for the session to come.
+            while self.threads[0].is_active() {
+                let Some(at) = self.next_due() else { break };
+                self.pop(at);
+            }
+        }
+        let soon: Vec<_> = std::mem::take(&mut self.queue).into_iter().collect();
+        let start = soon.first().map_or(0, |((at, _), _)| *at);
+        self.queue = soon.into_iter().map(|((at, n), line)| ((at - start + 2000, n), line)).collect();
+        thread
+    }
+
+    /// When the next line is due.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.queue.keys().next().map(|(at, _)| *at)
+    }
+
+    /// The next line that is due by `now` and really sent.
+    pub(crate) fn pop(&mut self, now: u64) -> Option<Value> {
+        while self.next_due().is_some_and(|at| at <= now) {
+            let (_, (thread, line)) = self.queue.pop_first()?;
+            let sent = match thread {
+                Some(idx) => self.threads[idx].send(line).map(|line| shift_ids(line, idx)),
+                None => Some(line),
+            };
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        None
+    }
+
+    /// Takes one of our lines.
+    pub(crate) fn handle(&mut self, now: u64, line: &Value) {
+        let (id, params) = (&line["id"], &line["params"]);
+        match line["method"].as_str() {
+            Some("initialized") => {}
+            Some("initialize") => self.answer(now, id, json!({"result": {"userAgent": "played/0.171.0", "codexHome": "/home/user/.codex"}})),
+            Some("model/list") => self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}})),
+            Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),
+            Some("thread/start") => match self.waiting.pop_front() {
+                Some(recording) => {
+                    self.threads.push(Thread::new(recording));
+                    let idx = self.threads.len() - 1;
+                    let (opened, lines) = self.threads[idx].start();
+                    self.answer(now, id, json!({"result": opened}));
+                    self.later(now, idx, lines);
+                }
+                None => self.answer(now, id, json!({"error": {"code": -32600, "message": "no recording left"}})),
+            },
+            Some("thread/resume") => {
+                let answer = match self.of(params) {
+                    Some(idx) => json!({"result": self.threads[idx].resume()}),
+                    None => json!({"error": {"code": -32600, "message": "no rollout found for thread"}}),
+                };
+                self.answer(now, id, answer);
+            }
+            Some(method) => {
+                let Some(idx) = self.of(params) else {
+                    return self.answer(now, id, json!({"error": {"code": -32600, "message": "thread not found"}}));
+                };
+                let (answer, lines) = self.threads[idx].request(method, params);
+                if method == "turn/interrupt" && answer.get("result").is_some() {
+                    let thread = &self.threads[idx];
+                    self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_turn(line));
+                }
+                let killed = method.ends_with("/terminate") || method.ends_with("/clean");
+                self.answer(now, id, answer);
+                self.later(now + LATENCY, idx, lines);
+                // The model learns of a killed command and goes on, also where the recording did not.
+                let thread = &self.threads[idx];
+                let ends = |(of, line): &(Option<usize>, Value)| *of == Some(idx) && thread.is_turn_end(line);
+                if killed && !self.queue.values().any(ends) {
+                    let lines = thread.end_turn();
+                    self.later(now + LATENCY, idx, lines);
+                }
+            }
+            None => {
+                let Some(number) = id.as_i64() else { return };
+                let idx = usize::try_from(number / IDS_PER_THREAD).unwrap_or_default();
+                if let Some(thread) = self.threads.get_mut(idx) {
+                    let lines = thread.answered(&json!(number % IDS_PER_THREAD), &line["result"]);
+                    self.later(now + LATENCY, idx, lines);
+                }
+            }
+        }
+    }
+
+    /// The process is gone, with all it ran; its threads are on disk.
+    pub(crate) fn die(&mut self) {
+        self.queue.clear();
+        self.threads.iter_mut().for_each(Thread::died);
+    }
+
+    /// This line and all after it are late by so many milliseconds.
+    pub(crate) fn stall(&mut self, now: u64, millis: u64, line: Value) {
+        let queue = std::mem::take(&mut self.queue);
+        self.queue = queue.into_iter().map(|((at, n), line)| ((at + millis, n), line)).collect();
+        self.queue.insert((now + millis, 0), (None, line));
+    }
+
+    /// Items of the commands of `thread` that run.
+    pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
+        self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()
+    }
+
+    fn of(&self, params: &Value) -> Option<usize> {
+        self.threads.iter().position(|thread| params["threadId"] == thread.id())
+    }
+
+    fn answer(&mut self, now: u64, id: &Value, mut answer: Value) {
+        answer["id"] = id.clone();
+        self.push(now + LATENCY, None, answer);
+    }
+
+    fn later(&mut self, now: u64, idx: usize, lines: Vec<(u64, Value)>) {
+        for (after, line) in lines {
+            self.push(now + after, Some(idx), line);
+        }
+    }
+
+    fn push(&mut self, at: u64, thread: Option<usize>, line: Value) {
+        self.n_queued += 1;
+        self.queue.insert((at, self.n_queued), (thread, line));
+    }
+}
+
+fn shift_ids(mut line: Value, idx: usize) -> Value {
+    let offset = IDS_PER_THREAD * i64::try_from(idx).unwrap_or_default();
+    if let Some(id) = line["id"].as_i64() {
+        line["id"] = json!(id + offset);
+    }
+    if let Some(id) = line["params"]["requestId"].as_i64() {
+        line["params"]["requestId"] = json!(id + offset);
+    }
+    line
+}
+
+fn model() -> Value {
+    json!({
+        "id": "gpt-5.5", "model": "gpt-5.5", "displayName": "GPT-5.5", "description": "A model", "hidden": false,
+        "supportedReasoningEfforts": [{"reasoningEffort": "medium", "description": "Balanced"}],
+        "defaultReasoningEffort": "medium", "isDefault": true
+    })
+}

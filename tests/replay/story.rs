@@ -1,0 +1,151 @@
+//! Stories: what a client does to a recorded Codex, and what it gets, word for word, in both versions.
+//!
+//! `UPDATE_TRANSCRIPTS=1` writes the expected lines again; read them line by line.
+
+use crate::client::Act;
+use crate::recording::Recording;
+use crate::server::Server;
+use crate::world::World;
+use appserver_acp::core::input::Pressure;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use testkit::belief::Version;
+
+/// Virtual milliseconds after the last act in which everything must come to rest.
+const REST: u64 = 60_000;
+
+/// The first line of `story.jsonl`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    /// What the story shows; for readers.
+    #[expect(dead_code, reason = "for the reader of the file")]
+    about: String,
+    /// The recording that Codex plays.
+    recording: String,
+    /// Turns of it that never happen.
+    #[serde(default)]
+    skip: usize,
+    /// Turns that were over before the client came.
+    #[serde(default)]
+    ahead: usize,
+}
+
+/// Every other line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beat {
+    /// Virtual milliseconds since the start.
+    at: u64,
+    #[serde(flatten)]
+    event: Event,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Event {
+    Client(Act),
+    Codex(Fate),
+    Queue(Pressed),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Fate {
+    /// The app-server dies.
+    Die,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Pressed {
+    High,
+    Low,
+}
+
+#[test]
+fn stories_are_told_as_expected() {
+    let mut failures = Vec::new();
+    let cases = cases();
+    assert!(cases.len() >= 15, "the stories are part of the repository");
+    for case in cases {
+        for version in [Version::V1, Version::V2] {
+            if let Err(failure) = tell(&case, version) {
+                failures.push(format!("{} {version:?}:\n{failure}", case.display()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+fn tell(case: &Path, version: Version) -> Result<(), String> {
+    let text = std::fs::read_to_string(case.join("story.jsonl")).map_err(|error| error.to_string())?;
+    let mut lines = text.lines();
+    let head: Head = parse(lines.next().unwrap_or_default())?;
+    let beats = lines.map(parse).collect::<Result<Vec<Beat>, _>>()?;
+    let mut server = Server::new([Recording::read(&head.recording).without_first(head.skip)]);
+    if head.ahead > 0 {
+        server.play_ahead(head.ahead);
+    }
+    let mut world = World::new(version, server);
+    for beat in beats {
+        world.pass(beat.at, &mut |world, line| world.deliver(&line));
+        match beat.event {
+            Event::Client(act) => world.act(&act),
+            Event::Codex(Fate::Die) => world.kill_server(),
+            Event::Queue(Pressed::High) => world.press(Pressure::High),
+            Event::Queue(Pressed::Low) => world.press(Pressure::Low),
+        }
+    }
+    world.pass(world.now() + REST, &mut |world, line| world.deliver(&line));
+    if world.exit().is_none() {
+        world.rest();
+    }
+    let name = match version {
+        Version::V1 => "v1.jsonl",
+        Version::V2 => "v2.jsonl",
+    };
+    let faults = world.faults().to_vec();
+    let same = compare(&case.join(name), world.trace());
+    match (faults.is_empty(), same) {
+        (true, same) => same,
+        (false, same) => Err(format!("{}\n{}", faults.join("\n"), same.err().unwrap_or_default())),
+    }
+}
+
+fn compare(file: &Path, trace: &[String]) -> Result<(), String> {
+    if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
+        return std::fs::write(file, trace.join("\n") + "\n").map_err(|error| error.to_string());
+    }
+    let expected = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut expected = expected.lines();
+    for (n, line) in trace.iter().enumerate() {
+        match expected.next() {
+            Some(wanted) if wanted == line => {}
+            wanted => {
+                return Err(format!("{}:{}\nwanted {}\ngot    {line}", file.display(), n + 1, wanted.unwrap_or("nothing")));
+            }
+        }
+    }
+    match expected.next() {
+        None => Ok(()),
+        Some(wanted) => Err(format!("{}: {wanted} did not come", file.display())),
+    }
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(line: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))
+}
+
+fn cases() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut cases: Vec<PathBuf> = children(&root).iter().flat_map(|area| children(area)).collect();
+    cases.retain(|case| case.join("story.jsonl").is_file());
+    cases.sort();
+    cases
+}
+
+fn children(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
+}
