@@ -101,17 +101,26 @@ impl Client {
                 vec![self.request(method, params)]
             }
             Act::Prompt { text, session } => self.prompt(*session, text),
-            Act::CancelTerminal { terminal, session } if v1 => self.prompt(*session, &format!("/stop {terminal}")),
+            Act::CancelTerminal { terminal, session } if v1 => {
+                self.prompt(*session, &format!("/stop {terminal}"))
+            }
             Act::CancelTerminal { terminal, session } => {
                 let Some(session) = self.session(*session).map(str::to_owned) else { return Vec::new() };
                 vec![self.request("terminal/cancel", json!({"sessionId": session, "terminalId": terminal}))]
             }
             Act::Cancel { session } => {
                 let Some(session) = self.session(*session).map(str::to_owned) else { return Vec::new() };
-                let mut lines = vec![json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})];
+                let mut lines = vec![
+                    json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}),
+                ];
                 // A v1 client has to answer what is open itself.
                 if v1 {
-                    let open: Vec<Value> = self.questions.iter().filter(|it| it["params"]["sessionId"] == session).cloned().collect();
+                    let open: Vec<Value> = self
+                        .questions
+                        .iter()
+                        .filter(|it| it["params"]["sessionId"] == session)
+                        .cloned()
+                        .collect();
                     self.questions.retain(|it| it["params"]["sessionId"] != session);
                     lines.extend(open.iter().map(dismissal));
                 }
@@ -130,7 +139,9 @@ impl Client {
                 let options = question["params"]["options"].as_array().into_iter().flatten();
                 let option = options.clone().find(|option| option["kind"] == kind.as_str());
                 vec![match option {
-                    Some(option) => json!({"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}}),
+                    Some(option) => {
+                        json!({"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}})
+                    }
                     None => dismissal(&question),
                 }]
             }
@@ -143,7 +154,9 @@ impl Client {
         match (message["method"].as_str(), &message["id"]) {
             (Some("$/cancel_request"), _) => {
                 let id = &message["params"]["requestId"];
-                let Some(idx) = self.questions.iter().position(|it| it["id"] == *id) else { return Vec::new() };
+                let Some(idx) = self.questions.iter().position(|it| it["id"] == *id) else {
+                    return Vec::new();
+                };
                 vec![dismissal(&self.questions.remove(idx))]
             }
             (Some(_), Value::Null) => Vec::new(),
@@ -164,15 +177,22 @@ impl Client {
 
     fn hello(&mut self) -> Value {
         let params = match self.version {
-            Version::V1 => json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"terminal_output": true}}}),
-            Version::V2 => json!({"protocolVersion": 2, "info": {"name": "replay", "version": "0"}, "capabilities": {}}),
+            Version::V1 => {
+                json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"terminal_output": true}}})
+            }
+            Version::V2 => {
+                json!({"protocolVersion": 2, "info": {"name": "replay", "version": "0"}, "capabilities": {}})
+            }
         };
         self.request("initialize", params)
     }
 
     fn prompt(&mut self, session: usize, text: &str) -> Vec<Value> {
         let Some(session) = self.session(session).map(str::to_owned) else { return Vec::new() };
-        vec![self.request("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}))]
+        vec![self.request(
+            "session/prompt",
+            json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}),
+        )]
     }
 
     fn request(&mut self, method: &str, params: Value) -> Value {

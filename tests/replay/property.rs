@@ -20,7 +20,8 @@ const SETTLE: u64 = 60_000;
 const LEAVE: u64 = 10_000;
 
 /// Notifications that the truth hangs on: Codex does not lose them.
-const VITAL: [&str; 5] = ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
+const VITAL: [&str; 5] =
+    ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
 
 /// One run: two sessions over two recordings.
 #[derive(Clone, Debug)]
@@ -78,10 +79,9 @@ fn a_client_is_never_misled() {
     }
     let mut runner = TestRunner::new(config);
     let names = Recording::all();
-    let recordings: BTreeMap<String, Recording> = names.iter().map(|name| (name.clone(), Recording::read(name))).collect();
-    let outcome = runner.run(&plan(names), |plan| {
-        run(&plan, &recordings).map_err(TestCaseError::fail)
-    });
+    let recordings: BTreeMap<String, Recording> =
+        names.iter().map(|name| (name.clone(), Recording::read(name))).collect();
+    let outcome = runner.run(&plan(names), |plan| run(&plan, &recordings).map_err(TestCaseError::fail));
     if let Err(error) = outcome {
         panic!("{error}");
     }

@@ -28,18 +28,27 @@ pub(crate) struct Segment {
 pub(crate) enum Gate {
     ThreadStart,
     TurnStart,
-    Interrupt { turn: String },
-    Terminate { process: String },
+    Interrupt {
+        turn: String,
+    },
+    Terminate {
+        process: String,
+    },
     Clean,
     /// An answer to a request of Codex's, by what was decided.
-    Answer { request: Value, decision: Value },
+    Answer {
+        request: Value,
+        decision: Value,
+    },
 }
 
 impl Recording {
     pub(crate) fn read(name: &str) -> Self {
         let path = dir().join(format!("{name}.jsonl"));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a recording is JSON lines"));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let lines =
+            text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a recording is JSON lines"));
         Self::cut(lines)
     }
 

@@ -69,8 +69,14 @@ impl Server {
         let (id, params) = (&line["id"], &line["params"]);
         match line["method"].as_str() {
             Some("initialized") => {}
-            Some("initialize") => self.answer(now, id, json!({"result": {"userAgent": "played/0.171.0", "codexHome": "/home/user/.codex"}})),
-            Some("model/list") => self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}})),
+            Some("initialize") => self.answer(
+                now,
+                id,
+                json!({"result": {"userAgent": "played/0.171.0", "codexHome": "/home/user/.codex"}}),
+            ),
+            Some("model/list") => {
+                self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
+            }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),
             Some("thread/start") => match self.waiting.pop_front() {
                 Some(recording) => {
@@ -80,7 +86,9 @@ impl Server {
                     self.answer(now, id, json!({"result": opened}));
                     self.later(now, idx, lines);
                 }
-                None => self.answer(now, id, json!({"error": {"code": -32600, "message": "no recording left"}})),
+                None => {
+                    self.answer(now, id, json!({"error": {"code": -32600, "message": "no recording left"}}))
+                }
             },
             Some("thread/resume") => {
                 let answer = match self.of(params) {
@@ -91,7 +99,11 @@ impl Server {
             }
             Some(method) => {
                 let Some(idx) = self.of(params) else {
-                    return self.answer(now, id, json!({"error": {"code": -32600, "message": "thread not found"}}));
+                    return self.answer(
+                        now,
+                        id,
+                        json!({"error": {"code": -32600, "message": "thread not found"}}),
+                    );
                 };
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {

@@ -123,7 +123,12 @@ fn compare(file: &Path, trace: &[String]) -> Result<(), String> {
         match expected.next() {
             Some(wanted) if wanted == line => {}
             wanted => {
-                return Err(format!("{}:{}\nwanted {}\ngot    {line}", file.display(), n + 1, wanted.unwrap_or("nothing")));
+                return Err(format!(
+                    "{}:{}\nwanted {}\ngot    {line}",
+                    file.display(),
+                    n + 1,
+                    wanted.unwrap_or("nothing")
+                ));
             }
         }
     }

@@ -112,23 +112,32 @@ impl Thread {
             "turn/steer" => self.steer(params),
             "turn/interrupt" => self.interrupt(params),
             "thread/backgroundTerminals/list" => {
-                let data: Vec<Value> = self.live.iter().filter_map(|(id, running)| running.listed(id)).collect();
+                let data: Vec<Value> =
+                    self.live.iter().filter_map(|(id, running)| running.listed(id)).collect();
                 (json!({"result": {"data": data, "nextCursor": null}}), Vec::new())
             }
             "thread/backgroundTerminals/terminate" => self.terminate(params),
             "thread/backgroundTerminals/clean" => {
                 let lines = self.take(|gate| *gate == Gate::Clean).map(|segment| segment.lines);
                 let mut lines = lines.unwrap_or_default();
-                let ids = self.live.iter().filter(|(_, running)| !running.is_users()).map(|(id, _)| id.clone());
+                let ids =
+                    self.live.iter().filter(|(_, running)| !running.is_users()).map(|(id, _)| id.clone());
                 let ids: Vec<String> = ids.collect();
-                lines.extend(ids.iter().filter(|id| !ends(&lines, id)).filter_map(|id| self.kill(id)).collect::<Vec<_>>());
+                lines.extend(
+                    ids.iter()
+                        .filter(|id| !ends(&lines, id))
+                        .filter_map(|id| self.kill(id))
+                        .collect::<Vec<_>>(),
+                );
                 (json!({"result": {}}), lines)
             }
             "thread/unsubscribe" => {
                 self.subscribed = false;
                 (json!({"result": {"status": "unsubscribed"}}), Vec::new())
             }
-            "thread/items/list" => (json!({"result": {"data": self.history, "nextCursor": null}}), Vec::new()),
+            "thread/items/list" => {
+                (json!({"result": {"data": self.history, "nextCursor": null}}), Vec::new())
+            }
             _ => (json!({"error": {"code": -32600, "message": format!("not played: {method}")}}), Vec::new()),
         }
     }
@@ -150,8 +159,12 @@ impl Thread {
             Some(segment) if agrees(&segment) => segment.lines,
             Some(segment) => {
                 let mut lines = vec![(1, self.resolved(request))];
-                lines.extend(started.map(|started| (2, self.completed(&item, started, if approves(result) { 0 } else { -1 }))));
-                lines.extend(segment.lines.into_iter().filter(|(_, line)| !is_about(line, &item) && line["method"] != "serverRequest/resolved"));
+                lines.extend(started.map(|started| {
+                    (2, self.completed(&item, started, if approves(result) { 0 } else { -1 }))
+                }));
+                lines.extend(segment.lines.into_iter().filter(|(_, line)| {
+                    !is_about(line, &item) && line["method"] != "serverRequest/resolved"
+                }));
                 lines
             }
             None => vec![(1, self.resolved(request))],
@@ -184,8 +197,16 @@ impl Thread {
 
     fn happens(&mut self, method: &str, line: &mut Value) -> bool {
         let params = &line["params"];
-        let id = params["item"]["id"].as_str().or_else(|| params["itemId"].as_str()).unwrap_or_default().to_owned();
-        let turn = params["turnId"].as_str().or_else(|| params["turn"]["id"].as_str()).unwrap_or_default().to_owned();
+        let id = params["item"]["id"]
+            .as_str()
+            .or_else(|| params["itemId"].as_str())
+            .unwrap_or_default()
+            .to_owned();
+        let turn = params["turnId"]
+            .as_str()
+            .or_else(|| params["turn"]["id"].as_str())
+            .unwrap_or_default()
+            .to_owned();
         let command = params["item"]["type"] == "commandExecution";
         match method {
             "turn/started" => self.turn = Some(turn),
@@ -239,11 +260,16 @@ impl Thread {
 
     fn start_turn(&mut self, params: &Value) -> (Value, Vec<Later>) {
         if let Some(turn) = self.turn.clone() {
-            return (json!({"result": {"turn": {"id": turn, "items": [], "status": "inProgress"}}}), self.show(params, &turn));
+            return (
+                json!({"result": {"turn": {"id": turn, "items": [], "status": "inProgress"}}}),
+                self.show(params, &turn),
+            );
         }
         self.inputs.push((params["clientUserMessageId"].clone(), params["input"].clone()));
         if let Some(segment) = self.take(|gate| *gate == Gate::TurnStart) {
-            let answer = segment.answer.unwrap_or_else(|| json!({"error": {"code": -32603, "message": "not recorded"}}));
+            let answer = segment
+                .answer
+                .unwrap_or_else(|| json!({"error": {"code": -32603, "message": "not recorded"}}));
             if let Some(turn) = answer["result"]["turn"]["id"].as_str() {
                 self.turn = Some(turn.to_owned());
             } else {
@@ -257,11 +283,20 @@ impl Thread {
         self.turn = Some(turn.clone());
         let mut lines = vec![
             (1, self.status("active")),
-            (2, self.line("turn/started", json!({"turn": {"id": turn, "items": [], "status": "inProgress"}}))),
+            (
+                2,
+                self.line("turn/started", json!({"turn": {"id": turn, "items": [], "status": "inProgress"}})),
+            ),
         ];
         lines.extend(self.message(&turn, &key, &content));
         lines.push((6, self.status("idle")));
-        lines.push((7, self.line("turn/completed", json!({"turn": {"id": turn, "items": [], "status": "completed", "error": null}}))));
+        lines.push((
+            7,
+            self.line(
+                "turn/completed",
+                json!({"turn": {"id": turn, "items": [], "status": "completed", "error": null}}),
+            ),
+        ));
         (json!({"result": {"turn": {"id": turn, "items": [], "status": "inProgress"}}}), lines)
     }
 
@@ -289,7 +324,10 @@ impl Thread {
     fn interrupt(&mut self, params: &Value) -> (Value, Vec<Later>) {
         let asked = params["turnId"].as_str().unwrap_or_default();
         let Some(turn) = self.turn.clone().filter(|turn| asked.is_empty() || turn == asked) else {
-            return (json!({"error": {"code": -32600, "message": "no active turn to interrupt"}}), Vec::new());
+            return (
+                json!({"error": {"code": -32600, "message": "no active turn to interrupt"}}),
+                Vec::new(),
+            );
         };
         let recorded = |gate: &Gate| matches!(gate, Gate::Interrupt { turn: cut } if *cut == turn);
         if let Some(segment) = self.take(recorded) {
@@ -298,11 +336,19 @@ impl Thread {
         }
         self.waiting.clear();
         self.inputs.clear();
-        let users: Vec<String> = self.live.iter().filter(|(_, it)| it.is_users()).map(|(id, _)| id.clone()).collect();
-        let mut lines: Vec<Later> = users.iter().filter_map(|id| self.kill(id)).map(|(_, line)| (1, line)).collect();
+        let users: Vec<String> =
+            self.live.iter().filter(|(_, it)| it.is_users()).map(|(id, _)| id.clone()).collect();
+        let mut lines: Vec<Later> =
+            users.iter().filter_map(|id| self.kill(id)).map(|(_, line)| (1, line)).collect();
         lines.extend([
             (2, self.status("idle")),
-            (3, self.line("turn/completed", json!({"turn": {"id": turn, "items": [], "status": "interrupted", "error": null}}))),
+            (
+                3,
+                self.line(
+                    "turn/completed",
+                    json!({"turn": {"id": turn, "items": [], "status": "interrupted", "error": null}}),
+                ),
+            ),
         ]);
         lines.extend(std::mem::take(&mut self.asks).iter().map(|(ask, _)| (4, self.resolved(ask))));
         (json!({"result": {}}), lines)
@@ -310,7 +356,8 @@ impl Thread {
 
     fn terminate(&mut self, params: &Value) -> (Value, Vec<Later>) {
         let process = params["processId"].as_str().unwrap_or_default();
-        let found = self.live.iter().find(|(_, running)| running.process == process).map(|(id, _)| id.clone());
+        let found =
+            self.live.iter().find(|(_, running)| running.process == process).map(|(id, _)| id.clone());
         let Some(id) = found else { return (json!({"result": {"terminated": false}}), Vec::new()) };
         let recorded = |gate: &Gate| matches!(gate, Gate::Terminate { process: killed } if killed == process);
         let mut lines = self.take(recorded).map(|segment| segment.lines).unwrap_or_default();
@@ -329,7 +376,13 @@ impl Thread {
     fn completed(&self, id: &str, mut item: Value, code: i64) -> Value {
         let output = self.live.get(id).map(|running| running.output.clone());
         let declined = output.is_none() && code < 0;
-        item["status"] = json!(if declined { "declined" } else if code == 0 { "completed" } else { "failed" });
+        item["status"] = json!(if declined {
+            "declined"
+        } else if code == 0 {
+            "completed"
+        } else {
+            "failed"
+        });
         item["exitCode"] = if declined { Value::Null } else { json!(code) };
         item["aggregatedOutput"] = json!(output.filter(|output| !output.is_empty()));
         self.line("item/completed", json!({"turnId": self.turn, "item": item}))
@@ -356,7 +409,10 @@ impl Thread {
 
     /// Takes the next segment behind such a gate out of the script; a turn drops what was skipped.
     fn take(&mut self, gate: impl Fn(&Gate) -> bool) -> Option<Segment> {
-        self.script.iter_mut().find(|segment| segment.as_ref().is_some_and(|segment| gate(&segment.gate)))?.take()
+        self.script
+            .iter_mut()
+            .find(|segment| segment.as_ref().is_some_and(|segment| gate(&segment.gate)))?
+            .take()
     }
 
     fn resolved(&self, request: &Value) -> Value {
@@ -364,7 +420,8 @@ impl Thread {
     }
 
     fn status(&self, kind: &str) -> Value {
-        let status = if kind == "active" { json!({"type": kind, "activeFlags": []}) } else { json!({"type": kind}) };
+        let status =
+            if kind == "active" { json!({"type": kind, "activeFlags": []}) } else { json!({"type": kind}) };
         self.line("thread/status/changed", json!({"status": status}))
     }
 
@@ -383,7 +440,9 @@ impl Running {
         let command = self.item["command"].as_str().unwrap_or_default();
         let script = command.strip_prefix("/bin/bash -lc ").unwrap_or(command);
         let command = script.trim_matches(['\'', '"']);
-        Some(json!({"itemId": id, "processId": self.process, "command": command, "cwd": self.item["cwd"], "osPid": null, "cpuPercent": null, "rssKb": null}))
+        Some(
+            json!({"itemId": id, "processId": self.process, "command": command, "cwd": self.item["cwd"], "osPid": null, "cpuPercent": null, "rssKb": null}),
+        )
     }
 
     fn is_users(&self) -> bool {
@@ -392,7 +451,8 @@ impl Running {
 }
 
 fn approves(result: &Value) -> bool {
-    result["decision"].as_str().is_some_and(|decision| decision.starts_with("accept")) || result["decision"].is_object()
+    result["decision"].as_str().is_some_and(|decision| decision.starts_with("accept"))
+        || result["decision"].is_object()
 }
 
 fn ends(lines: &[Later], id: &str) -> bool {

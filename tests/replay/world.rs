@@ -209,7 +209,9 @@ impl World {
                     self.soon.push_back((self.now + 1, Happening::Died(generation)));
                 }
             }
-            Departure::Sweep { generation, .. } => self.soon.push_back((self.now + 1, Happening::Swept(generation))),
+            Departure::Sweep { generation, .. } => {
+                self.soon.push_back((self.now + 1, Happening::Swept(generation)))
+            }
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }
@@ -241,7 +243,8 @@ impl World {
 
     fn judge(&mut self) {
         let now = self.now;
-        self.faults.extend(self.belief.take_violations().iter().map(|violation| format!("at {now}: {violation}")));
+        self.faults
+            .extend(self.belief.take_violations().iter().map(|violation| format!("at {now}: {violation}")));
     }
 }
 
