@@ -28,6 +28,7 @@ mod requests;
 mod session;
 pub mod settings;
 mod stopping;
+mod sweeper;
 mod texts;
 mod timer;
 mod turn;
@@ -44,6 +45,7 @@ use self::opening::Resuming;
 use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
+use self::sweeper::Sweeper;
 use self::timer::Timers;
 use self::update::Severity;
 use std::collections::BTreeMap;
@@ -64,6 +66,7 @@ pub struct Core {
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
+    sweeper: Sweeper,
     /// Why the app-server of the sweep that is under way ended.
     loss: Option<failure::Failure>,
     leaving: Option<Leaving>,
@@ -91,6 +94,7 @@ impl Core {
             arriving: BTreeMap::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
+            sweeper: Sweeper::default(),
             loss: None,
             leaving: None,
         }
@@ -120,6 +124,7 @@ impl Core {
             link: &mut self.link,
             timers: &mut self.timers,
             desk: &mut self.desk,
+            sweeper: &mut self.sweeper,
             models: &self.models,
             client: &self.client,
         };

@@ -46,6 +46,8 @@ pub(crate) struct Command {
     pub(crate) life: Life,
     /// The user allowed it: it lives, though no list has named its process yet.
     pub(crate) approved: bool,
+    /// A step of its turn ended since: it is in the background once its process is known (D3).
+    pub(crate) handed_back: bool,
     /// Why we end it; written down before anything is sent.
     pub(crate) stop: Option<Stop>,
     /// When a complete list first did not name it.

@@ -76,7 +76,7 @@ impl Session {
         };
         let live =
             Live { terminal: Announced::by_update(terminal), process, output, flushed: None, armed: false };
-        let is_foreground = is_foreground || command.own_shell;
+        let is_foreground = command.own_shell || (is_foreground && !command.handed_back);
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
     }
@@ -109,6 +109,7 @@ impl Session {
                     own_shell: false,
                     life: Life::Waiting,
                     approved: true,
+                    handed_back: false,
                     stop: None,
                     missing: None,
                 };
@@ -165,6 +166,8 @@ impl Session {
         if self.is_cancelled() {
             return;
         }
+        // A command that waited for its approval has no second start: this names its process.
+        self.open_if_waiting(cx, item, Some(yielded.process.clone()));
         let Some(live) = self.ledger.command_mut(item).and_then(Command::live_mut) else { return };
         live.process.get_or_insert(yielded.process);
         if live.output.learn_early(yielded.output) {
@@ -368,6 +371,7 @@ fn command(it: &CommandItem, own_shell: bool) -> Command {
         own_shell,
         life: Life::Waiting,
         approved: false,
+        handed_back: false,
         stop: None,
         missing: None,
     }

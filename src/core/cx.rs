@@ -6,6 +6,7 @@ use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
 use super::request::{ClientProfile, TerminalDisplay, Version};
+use super::sweeper::Sweeper;
 use super::timer::Timers;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) link: &'a mut Link,
     pub(crate) timers: &'a mut Timers,
     pub(crate) desk: &'a mut Desk,
+    pub(crate) sweeper: &'a mut Sweeper,
     pub(crate) models: &'a Catalogue,
     pub(crate) client: &'a ClientProfile,
 }

@@ -5,7 +5,7 @@
 use super::codex::FromCodex;
 use super::effect::{Anomaly, Effects};
 use super::ids::{SessionId, ThreadId, Tick};
-use super::input::{Input, Pressure, SweepReport};
+use super::input::{Input, Pressure};
 use super::leaving::Loss;
 use super::session::Session;
 use super::timer::Timer;
@@ -29,7 +29,13 @@ impl Core {
                 self.lost(now, generation, Loss { message, stderr: None, was_running: false }, out);
             }
             FromCodex::Died { generation, how, stderr } => {
-                let message = format!("the codex app-server ended ({how}); the next prompt starts it again");
+                let message = match self.link.is_ready() {
+                    true => format!("the codex app-server ended ({how}); the next prompt starts it again"),
+                    false => format!(
+                        "the codex app-server ended ({how}) before it was ready; \
+                         run `appserver-acp doctor` or `codex app-server` by hand to see why, then try again"
+                    ),
+                };
                 self.lost(now, generation, Loss { message, stderr, was_running: true }, out);
             }
             FromCodex::Answered { call, result } => self.codex_answered(now, call, result, out),
@@ -63,11 +69,7 @@ impl Core {
                         self.models_known(now, out);
                     }
                 }
-                Timer::SweepBound { generation } => {
-                    if self.loss.is_some() && generation == self.link.generation() {
-                        self.swept(now, generation, SweepReport::default(), out);
-                    }
-                }
+                Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::EndBound => self.exit(out),
             }
         }

@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::ids::{Generation, Tick};
 use super::input::SweepReport;
 use super::link::Purpose;
+use super::sweeper::Cause;
 use super::timer::Timer;
 use super::update::Severity;
 
@@ -78,9 +79,9 @@ impl Core {
         self.loss = Some(failure);
         let threads = self.link.take_marked();
         if threads.is_empty() {
-            return self.swept(now, generation, SweepReport::default(), out);
+            return self.loss_swept(now, SweepReport::default(), out);
         }
-        out.push(Effect::Sweep { generation, threads });
+        self.sweeper.sweep(generation, Cause::Loss, threads, out);
         self.timers.arm(now.plus(SWEEP_BOUND), Timer::SweepBound { generation });
     }
 
@@ -91,9 +92,32 @@ impl Core {
         report: SweepReport,
         out: &mut Effects,
     ) {
-        if generation != self.link.generation() {
-            return out.anomaly(Anomaly::StaleGeneration { generation });
+        match self.sweeper.swept(generation, out) {
+            Some(cause) => self.cause_swept(now, cause, report, out),
+            // The bound came first and everything was said.
+            None => out.anomaly(Anomaly::StaleGeneration { generation }),
         }
+    }
+
+    /// A sweep gives no report: whoever waits goes on without.
+    pub(super) fn sweep_bound(&mut self, now: Tick, generation: Generation, out: &mut Effects) {
+        for cause in self.sweeper.give_up(generation) {
+            self.cause_swept(now, cause, SweepReport::default(), out);
+        }
+    }
+
+    fn cause_swept(&mut self, now: Tick, cause: Cause, report: SweepReport, out: &mut Effects) {
+        match cause {
+            Cause::Loss => self.loss_swept(now, report, out),
+            Cause::Close(sessions) => {
+                for session in sessions {
+                    self.with(now, &session, out, |session, cx| session.close_swept(cx, report));
+                }
+            }
+        }
+    }
+
+    fn loss_swept(&mut self, now: Tick, report: SweepReport, out: &mut Effects) {
         // The bound came first and everything was said.
         let Some(failure) = self.loss.take() else { return };
         if report.left > 0 {

@@ -174,6 +174,10 @@ impl Link {
         matches!(self.phase, Phase::Down { .. })
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready)
+    }
+
     pub(crate) fn generation(&self) -> Generation {
         self.generation
     }
@@ -183,6 +187,11 @@ impl Link {
         if !self.marked.contains(thread) {
             self.marked.insert(thread.clone());
         }
+    }
+
+    /// Whether `thread` ran commands under this app-server; asked once, when it closes.
+    pub(crate) fn unmark(&mut self, thread: &ThreadId) -> bool {
+        self.marked.remove(thread)
     }
 
     /// The threads to sweep for; they are ours no more.

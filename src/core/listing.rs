@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a command may be missing before its end counts as unseen, in ms (D11).
 const MISSING: u64 = 1_000;
+/// How soon a command that was just allowed is looked for again, in ms.
+const STARTING: u64 = 200;
 /// Bytes of output kept for commands that are not known yet.
 const ORPHAN_BYTES: usize = 256 * 1024;
 
@@ -114,7 +116,7 @@ impl Session {
                     !command.own_shell && (command.approved || command.live().is_some())
                 })
         };
-        let mut recheck = false;
+        let mut recheck = None;
         for item in self.ledger.items(is_expected) {
             if named.contains(&item) {
                 continue;
@@ -126,11 +128,14 @@ impl Session {
                 cx.out.anomaly(Anomaly::SilentEnd { thread: self.thread.clone(), item: item.clone() });
                 self.end_unseen(cx, &item, EndedBy::Codex, "codex no longer lists it and reported no end");
             } else {
-                recheck = true;
+                // A command that has just been allowed is still being started.
+                let is_starting = self.ledger.get(&item).is_some_and(|call| call.live().is_none());
+                let wait = if is_starting { STARTING } else { MISSING };
+                recheck = Some(recheck.map_or(wait, |other: u64| other.min(wait)));
             }
         }
-        if recheck {
-            cx.timers.arm(cx.now.plus(MISSING), Timer::Recheck { session: self.id.clone() });
+        if let Some(wait) = recheck {
+            cx.timers.arm(cx.now.plus(wait), Timer::Recheck { session: self.id.clone() });
         }
         if std::mem::take(&mut self.polls.again) {
             self.poll_terminals(cx);

@@ -7,12 +7,14 @@ use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
 use super::ids::{ItemId, TerminalId};
+use super::input::SweepReport;
 use super::link::Purpose;
 use super::request::{Reply, Ticket};
 use super::session::{Session, Tie};
+use super::sweeper::Cause;
 use super::timer::Timer;
 use super::turn::{Front, Turn};
-use super::update::{CallChange, EndedBy, FinalStatus};
+use super::update::{CallChange, EndedBy, FinalStatus, Severity};
 use crate::background::exit::Stop;
 use crate::background::ledger::Call;
 
@@ -29,12 +31,22 @@ pub(crate) struct Closing {
     ticket: Option<Ticket>,
     /// More requests to close it.
     twins: Vec<Ticket>,
-    done: bool,
+    stage: Stage,
+}
+
+/// How far a close is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Turn and commands are ending.
+    Ending,
+    /// Codex reported every end; what left the process groups is sought.
+    Sweeping,
+    Answered,
 }
 
 impl Closing {
     pub(crate) fn is_done(&self) -> bool {
-        self.done
+        self.stage == Stage::Answered
     }
 }
 
@@ -123,7 +135,7 @@ impl Session {
     pub(crate) fn close(&mut self, cx: &mut Cx<'_>, ticket: Option<Ticket>) {
         match &mut self.closing {
             Some(closing) => return closing.twins.extend(ticket),
-            None => self.closing = Some(Closing { ticket, twins: Vec::new(), done: false }),
+            None => self.closing = Some(Closing { ticket, twins: Vec::new(), stage: Stage::Ending }),
         }
         for item in self.ledger.items(|call| call.command().is_some()) {
             if let Some(command) = self.ledger.command_mut(&item) {
@@ -150,13 +162,31 @@ impl Session {
         }
     }
 
-    /// Answers the close once nothing of the session is at work.
+    /// Once nothing of the session is at work: looks for what left the process groups (D8).
     pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
         let is_quiet = matches!(self.front, Front::Idle) && self.ledger.is_empty();
-        match &self.closing {
-            Some(closing) if is_quiet && !closing.done => self.close_now(cx),
-            Some(_) | None => {}
+        let Some(closing) = &mut self.closing else { return };
+        if !is_quiet || closing.stage != Stage::Ending {
+            return;
         }
+        if !cx.link.unmark(&self.thread) {
+            return self.close_now(cx);
+        }
+        closing.stage = Stage::Sweeping;
+        let cause = Cause::Close(vec![self.id.clone()]);
+        cx.sweeper.sweep(cx.link.generation(), cause, vec![self.thread.clone()], cx.out);
+    }
+
+    /// The sweep of a close is over.
+    pub(crate) fn close_swept(&mut self, cx: &mut Cx<'_>, report: SweepReport) {
+        if self.closing.as_ref().is_none_or(Closing::is_done) {
+            return;
+        }
+        if report.left > 0 {
+            let title = format!("{} processes of this session could not be ended", report.left);
+            self.notice(cx, Severity::Warning, title, None);
+        }
+        self.close_now(cx);
     }
 
     /// The bound of a close is reached: the rest is given up, and said so.
@@ -177,7 +207,9 @@ impl Session {
         if let Front::Active(_) = self.front {
             self.finish_turn(cx);
         }
-        self.close_if_done(cx);
+        if self.closing.as_ref().is_some_and(|closing| !closing.is_done()) {
+            self.close_now(cx);
+        }
     }
 
     fn close_now(&mut self, cx: &mut Cx<'_>) {
@@ -190,7 +222,7 @@ impl Session {
             cx.out.refuse(resuming.ticket, Failure::Cancelled);
         }
         let Some(closing) = &mut self.closing else { return };
-        closing.done = true;
+        closing.stage = Stage::Answered;
         cx.desk.closed.push(self.id.clone());
         for ticket in closing.ticket.take().into_iter().chain(std::mem::take(&mut closing.twins)) {
             cx.out.respond(ticket, Reply::SessionClosed);

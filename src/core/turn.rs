@@ -271,6 +271,13 @@ impl Session {
         for item in self.ledger.items(|call| call.is_foreground_process() && call.turn == *turn) {
             self.detach(cx, &item);
         }
+        let waits = |call: &Call| call.command().is_some_and(|it| it.approved && it.live().is_none());
+        for item in self.ledger.items(waits) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.handed_back = true;
+            }
+            self.poll_terminals(cx);
+        }
         self.report(cx);
     }
 

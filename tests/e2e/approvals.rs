@@ -60,9 +60,15 @@ async fn accepted(version: Version) {
         assert!(!stage.home.workspace().join("ran").exists());
         client.call("release", json!({"kind": "allow_once"})).await?;
         assert_eq!(session.finish(&turn).await?, "end_turn");
-        assert_eq!(session.ended("cmd").await?, Ended::Code(0));
         assert_eq!(session.final_status("cmd").await?, "completed");
-        assert_eq!(session.output("cmd"), "it ran\n");
+        match version {
+            // A v1 terminal can only come with the call, and this call was there before its process.
+            Version::V1 => assert!(session.output("cmd").contains("it ran\n")),
+            Version::V2 => {
+                assert_eq!(session.ended("cmd").await?, Ended::Code(0));
+                assert_eq!(session.output("cmd"), "it ran\n");
+            }
+        }
         assert!(stage.home.workspace().join("ran").exists());
         session.at_rest().await?;
         client.end().await?;
@@ -76,8 +82,9 @@ async fn declined(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         policy(&session, "reject_once").await?;
-        let turn = session.turn(&script("touch ran").prompt("run")).await?;
-        assert_eq!(session.text(turn.from), "answered");
+        let turn = session.prompt(&script("touch ran").prompt("run"));
+        // Codex offers no other refusal here than the one that ends the turn.
+        assert_eq!(session.finish(&turn).await?, "cancelled");
         let status = session.final_status("cmd").await?;
         assert_eq!(status, if version == Version::V1 { "failed" } else { "cancelled" });
         assert!(!stage.home.workspace().join("ran").exists());
@@ -136,9 +143,16 @@ async fn of_a_background_command(version: Version) {
         let dev = escalated(&format!("echo up; {}", forever("cmd"))).yield_ms(400);
         session.turn(&Script::new().step(dev).step(say("It runs.")).prompt("serve")).await?;
         session.until_listed(&["cmd"]).await?;
-        session.until_output("cmd", "up\n").await?;
         session.at_rest().await?;
-        session.put_down(stage, "cmd").await?;
+        match version {
+            Version::V1 => {
+                stage.signal_file("end-cmd")?;
+                assert_eq!(session.final_status("cmd").await?, "completed");
+            }
+            Version::V2 => session.put_down(stage, "cmd").await?,
+        }
+        // Its early output is not shown before its end: nobody knew yet that the process exists.
+        assert!(session.output("cmd").contains("up\n"));
         session.until_listed(&[]).await?;
         session.at_rest().await?;
         client.end().await?;

