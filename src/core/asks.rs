@@ -7,8 +7,9 @@ use super::codex::{CodexAnswer, CodexAsk, Decision, DecisionKind, ElicitationAct
 use super::cx::Cx;
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
+use super::items::Opening;
 use super::session::{AskKind, OpenAsk, Session};
-use super::update::Severity;
+use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 
 impl Session {
     /// A request of Codex's about this thread.
@@ -25,6 +26,7 @@ impl Session {
                 self.ask_decision(cx, request, item, title, reason, subject, decisions);
             }
             CodexAsk::FileChange { item, reason, decisions, .. } => {
+                self.show_call(cx, &item, "apply_patch", "Change files");
                 let subject = self.call_subject(&item);
                 self.ask_decision(
                     cx,
@@ -37,6 +39,7 @@ impl Session {
                 );
             }
             CodexAsk::Permissions { item, reason, permissions, .. } => {
+                self.show_call(cx, &item, "request_permissions", "Grant more permissions");
                 let question = Ask::Permission(Permission {
                     title: "Grant more permissions for this turn?".to_owned(),
                     description: reason,
@@ -53,10 +56,12 @@ impl Session {
                 );
             }
             CodexAsk::Questions { item, questions, .. } if cx.client.elicitation_form => {
+                self.show_call(cx, &item, "request_user_input", "Ask the user");
                 let question = Ask::Questions { call: self.call_of(&item), questions };
                 self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::QuestionForm }, question);
             }
             CodexAsk::Questions { item, questions, .. } => {
+                self.show_call(cx, &item, "request_user_input", "Ask the user");
                 self.ask_next(cx, request, item, questions, Vec::new());
             }
             CodexAsk::McpForm { message, schema, .. } if cx.client.elicitation_form => {
@@ -131,7 +136,35 @@ impl Session {
                 let kind = AskKind::Questions { left, answers };
                 self.put(cx, OpenAsk { request, item: Some(item), kind }, question);
             }
-            None => cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) }),
+            None => {
+                cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) });
+                self.hide_call(cx, Some(&item), FinalStatus::Completed);
+            }
+        }
+    }
+
+    /// A question needs a call to refer to; where Codex has no item for it, one of ours.
+    fn show_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, name: &str, title: &str) {
+        if self.ledger.get(item).is_some() {
+            return;
+        }
+        let opening = Opening {
+            name: Some(name.to_owned()),
+            title: title.to_owned(),
+            kind: ToolKind::Other,
+            locations: Vec::new(),
+            content: Vec::new(),
+            input: None,
+        };
+        let turn = self.current_turn();
+        self.open_tool(cx, &turn, item, opening);
+        self.ask_calls.insert(item.clone());
+    }
+
+    /// The question is settled, and so is the call that was only there for it.
+    fn hide_call(&mut self, cx: &mut Cx<'_>, item: Option<&ItemId>, status: FinalStatus) {
+        if let Some(item) = item.filter(|item| self.ask_calls.remove(*item)) {
+            self.close_call(cx, item, status, CallChange::default());
         }
     }
 
@@ -191,6 +224,7 @@ impl Session {
             }
         };
         cx.out.push(Effect::AnswerCodex { request, answer });
+        self.hide_call(cx, item.as_ref(), FinalStatus::Completed);
         self.report(cx);
     }
 
@@ -242,9 +276,10 @@ impl Session {
     }
 
     fn withdraw(&mut self, cx: &mut Cx<'_>, ask: AskId) {
-        self.asks.remove(&ask);
+        let open = self.asks.remove(&ask);
         cx.desk.settle(ask);
         cx.out.push(Effect::Withdraw { ask });
+        self.hide_call(cx, open.and_then(|open| open.item).as_ref(), FinalStatus::Cancelled);
     }
 
     fn call_of(&self, item: &ItemId) -> Option<ToolCallId> {

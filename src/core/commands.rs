@@ -79,6 +79,9 @@ impl Session {
         let is_foreground = command.own_shell || (is_foreground && !command.handed_back);
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
+        if self.closing.is_some() {
+            self.clean(cx);
+        }
     }
 
     /// A list names the process of a command that had its approval, or of one we never saw start.
@@ -356,7 +359,7 @@ impl Session {
         self.ledger.command_mut(item).map(|command| &mut command.missing)
     }
 
-    fn current_turn(&self) -> TurnId {
+    pub(crate) fn current_turn(&self) -> TurnId {
         match &self.front {
             Front::Active(turn) => turn.id.clone().unwrap_or_else(|| TurnId::new("")),
             Front::Idle | Front::Starting { .. } => TurnId::new(""),

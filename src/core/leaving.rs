@@ -137,6 +137,7 @@ impl Core {
             return;
         }
         self.leaving = Some(Leaving { code, said: false });
+        self.link.retire();
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.leave(&mut cx);

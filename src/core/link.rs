@@ -87,6 +87,8 @@ pub(crate) struct Link {
     pending: BTreeMap<CodexCallId, Purpose>,
     backlog: Vec<(CodexCallId, CodexRequest)>,
     deaths: Vec<Tick>,
+    /// We are leaving: nothing is started any more.
+    retired: bool,
     /// Threads that ran commands under this app-server: what a sweep looks for.
     marked: BTreeSet<ThreadId>,
 }
@@ -100,6 +102,7 @@ impl Default for Link {
             pending: BTreeMap::new(),
             backlog: Vec::new(),
             deaths: Vec::new(),
+            retired: false,
             marked: BTreeSet::new(),
         }
     }
@@ -111,6 +114,9 @@ impl Link {
     /// # Errors
     /// `Failure::AppServer` while a crash loop is cut off.
     pub(crate) fn ensure(&mut self, now: Tick, out: &mut Effects) -> Result<(), Failure> {
+        if self.retired {
+            return Err(Failure::InvalidRequest("the agent is shutting down".to_owned()));
+        }
         let Phase::Down { last } = &self.phase else { return Ok(()) };
         self.deaths.retain(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
         if self.deaths.len() >= CRASH_LIMIT {
@@ -144,6 +150,11 @@ impl Link {
                 out.push(Effect::Call { call, request });
             }
         }
+    }
+
+    /// No app-server is started from now on.
+    pub(crate) fn retire(&mut self) {
+        self.retired = true;
     }
 
     /// `initialize` was answered: what waited goes out, in order.

@@ -16,7 +16,7 @@ use super::texts::Texts;
 use super::turn::Front;
 use super::update::{Background, Snapshot, State, StopReason, Update};
 use crate::background::ledger::Ledger;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One open session.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) ledger: Ledger,
     pub(crate) texts: Texts,
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
+    /// Calls of ours that show a question for which Codex has no item; they end with it.
+    pub(crate) ask_calls: BTreeSet<ItemId>,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
     pub(crate) tie: Tie,
@@ -105,6 +107,7 @@ impl Session {
             ledger: Ledger::default(),
             texts: Texts::default(),
             asks: BTreeMap::new(),
+            ask_calls: BTreeSet::new(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
             tie: Tie::Loaded,

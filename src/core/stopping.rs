@@ -144,10 +144,7 @@ impl Session {
         }
         self.withdraw_asks(cx);
         self.cancel(cx);
-        if self.tie == Tie::Loaded && self.ledger.has_processes() {
-            let request = CodexRequest::Clean { thread: self.thread.clone() };
-            cx.link.call(Purpose::Parting, request, cx.out);
-        }
+        self.clean(cx);
         cx.timers.arm(cx.now.plus(CLOSE_BOUND), Timer::CloseBound { session: self.id.clone() });
         self.close_if_done(cx);
     }
@@ -160,6 +157,20 @@ impl Session {
                 command.stop.get_or_insert(Stop { by: EndedBy::Close });
             }
         }
+    }
+
+    /// Ends every process of the thread at once; again for what a closing turn still starts.
+    pub(crate) fn clean(&mut self, cx: &mut Cx<'_>) {
+        if self.tie != Tie::Loaded || !self.ledger.has_processes() {
+            return;
+        }
+        for item in self.ledger.items(|call| call.command().is_some()) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.stop.get_or_insert(Stop { by: EndedBy::Close });
+            }
+        }
+        let request = CodexRequest::Clean { thread: self.thread.clone() };
+        cx.link.call(Purpose::Parting, request, cx.out);
     }
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
