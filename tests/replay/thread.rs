@@ -399,7 +399,10 @@ impl Thread {
     }
 
     fn completed(&self, id: &str, mut item: Value, code: i64) -> Value {
-        let output = self.live.get(id).map(|running| running.output.clone());
+        let running = self.live.get(id);
+        // Codex names the turn that started the command, also when that is over.
+        let turn = running.map_or(&self.turn, |running| &running.turn).clone();
+        let output = running.map(|running| running.output.clone());
         let declined = output.is_none() && code < 0;
         item["status"] = json!(if declined {
             "declined"
@@ -410,7 +413,7 @@ impl Thread {
         });
         item["exitCode"] = if declined { Value::Null } else { json!(code) };
         item["aggregatedOutput"] = json!(output.filter(|output| !output.is_empty()));
-        self.line("item/completed", json!({"turnId": self.turn, "item": item}))
+        self.line("item/completed", json!({"turnId": turn, "item": item}))
     }
 
     fn run(&mut self, id: &str, item: Value) {

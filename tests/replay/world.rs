@@ -11,7 +11,7 @@ use appserver_acp::core::ids::{Generation, Tick};
 use appserver_acp::core::input::{Pressure, SweepReport};
 use appserver_acp::core::settings::Settings;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use testkit::belief::{Belief, Version};
 use testkit::wire::{self, Kind};
 
@@ -57,6 +57,8 @@ pub(crate) struct World {
     /// What Codex has said and we have not read, and until when we do not.
     held: VecDeque<(Option<Generation>, Value)>,
     held_until: u64,
+    /// What commands wrote, by thread and item, as Codex said when they ended.
+    outputs: BTreeMap<(String, String), String>,
     /// The client has left, or a signal came.
     leaving: bool,
     exit: Option<i32>,
@@ -79,6 +81,7 @@ impl World {
             soon: VecDeque::new(),
             held: VecDeque::new(),
             held_until: 0,
+            outputs: BTreeMap::new(),
             leaving: false,
             exit: None,
             trace: Vec::new(),
@@ -142,6 +145,13 @@ impl World {
 
     /// A line of Codex arrives, as it is.
     pub(crate) fn deliver(&mut self, line: &Value) {
+        let (params, item) = (&line["params"], &line["params"]["item"]);
+        if line["method"] == "item/completed"
+            && let (Some(thread), Some(id)) = (params["threadId"].as_str(), item["id"].as_str())
+            && let Some(output) = item["aggregatedOutput"].as_str()
+        {
+            self.outputs.insert((thread.to_owned(), id.to_owned()), output.to_owned());
+        }
         self.deliver_text(&line.to_string());
     }
 
@@ -200,6 +210,18 @@ impl World {
             self.belief.at_rest(&session, &self.server.live(&session));
         }
         self.judge();
+        for ((session, item), whole) in std::mem::take(&mut self.outputs) {
+            // What the client never saw, or no longer after a resume, it need not hold.
+            let held = self.belief.output(&session, &item);
+            let same = |held: String| match self.version {
+                // Text in a code block ends without its last newline.
+                Version::V1 => held.trim_end() == whole.trim_end(),
+                Version::V2 => held == whole,
+            };
+            if !held.is_none_or(same) {
+                self.fault("rest-output", format!("{item} wrote {whole:?} in the end"));
+            }
+        }
     }
 
     pub(crate) fn belief(&self) -> &Belief {

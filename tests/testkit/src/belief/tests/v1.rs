@@ -181,8 +181,13 @@ fn rest_rules() {
 #[test]
 fn a_client_without_terminals_reads_text() {
     let mut belief = open(json!({}));
-    let text = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": [{"type": "content", "content": {"type": "text", "text": "out"}}]});
-    feed(&mut belief, [call("c", "in_progress"), update(text)]);
-    assert_eq!(rules(&belief), NONE);
+    let text = |text: &str| {
+        let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+        update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": content}))
+    };
+    feed(&mut belief, [call("c", "in_progress"), text("out")]);
     assert_eq!(belief.output("s", "c").as_deref(), Some("out"));
+    feed(&mut belief, [text("````\na ``` b\n````")]);
+    assert_eq!(belief.output("s", "c").as_deref(), Some("a ``` b"));
+    assert_eq!(rules(&belief), NONE);
 }

@@ -49,7 +49,7 @@ impl Call {
     pub(super) fn output(&self) -> String {
         match &self.terminal {
             Some(terminal) => terminal.screen.clone(),
-            None => self.text.clone(),
+            None => unfenced(&self.text).to_owned(),
         }
     }
 
@@ -108,6 +108,17 @@ impl Call {
             }
             terminal.exited = true;
         }
+    }
+}
+
+/// What a Markdown code block shows; other text as it is.
+fn unfenced(text: &str) -> &str {
+    let Some((opening, rest)) = text.split_once('\n') else { return text };
+    let n_ticks = opening.len() - opening.trim_start_matches('`').len();
+    let inside = rest.trim_end().strip_suffix(&opening[..n_ticks]);
+    match inside {
+        Some(inside) if n_ticks >= 3 => inside.strip_suffix('\n').unwrap_or(inside),
+        _ => text,
     }
 }
 
