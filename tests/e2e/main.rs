@@ -25,6 +25,7 @@ mod cancel;
 mod ends;
 mod exits;
 mod lines;
+mod map;
 mod output;
 mod sessions;
 mod story;

@@ -9,9 +9,13 @@ use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
 use appserver_acp::core::ids::{Generation, Tick};
 use appserver_acp::core::input::{Pressure, SweepReport};
+use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
+use appserver_acp::map;
+use appserver_acp::map::row::Side;
+use appserver_acp::trace::rules::rules_of;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use testkit::belief::{Belief, Version};
 use testkit::wire::{self, Kind};
 
@@ -64,6 +68,8 @@ pub(crate) struct World {
     exit: Option<i32>,
     trace: Vec<String>,
     faults: Vec<Fault>,
+    /// Rules of the protocol map that a line of this world came under.
+    hit: BTreeSet<String>,
 }
 
 impl World {
@@ -86,6 +92,7 @@ impl World {
             exit: None,
             trace: Vec::new(),
             faults: Vec::new(),
+            hit: BTreeSet::new(),
         }
     }
 
@@ -103,6 +110,10 @@ impl World {
 
     pub(crate) fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    pub(crate) fn hit(&self) -> &BTreeSet<String> {
+        &self.hit
     }
 
     pub(crate) fn sessions(&self) -> &[String] {
@@ -259,6 +270,11 @@ impl World {
     }
 
     fn step(&mut self, arrival: Arrival<'_>) {
+        let version = match self.version {
+            Version::V1 => request::Version::V1,
+            Version::V2 => request::Version::V2,
+        };
+        self.hit.extend(rules_of(&arrival, Some(version)).into_iter().map(str::to_owned));
         let mut out = Vec::new();
         self.bridge.step(Tick(self.now), arrival, &mut out);
         let mut replies = Vec::new();
@@ -276,8 +292,12 @@ impl World {
             return self.fault("after-exit", format!("{departure:?}"));
         }
         match departure {
-            Departure::ToClient(line) => self.hear(&line, replies),
+            Departure::ToClient(line) => {
+                self.hit.extend(sent_rules(self.version, &line));
+                self.hear(&line, replies);
+            }
             Departure::ToCodex { generation, line } => {
+                self.hit.extend(asked_rule(&line));
                 if self.generation == Some(generation) {
                     let line = serde_json::from_str(&line).expect("a line to codex is JSON");
                     self.server.handle(self.now, &line);
@@ -342,4 +362,23 @@ fn masked(mut message: Value) -> Value {
         }
     }
     message
+}
+
+/// The rules of a line to the client: its method, and its kind of update.
+fn sent_rules(version: Version, line: &str) -> Vec<String> {
+    let side = match version {
+        Version::V1 => Side::V1,
+        Version::V2 => Side::V2,
+    };
+    let line: Value = serde_json::from_str(line).expect("a line to the client is JSON");
+    let method = line["method"].as_str().and_then(|method| map::acp_sent(side, method));
+    let kind =
+        line["params"]["update"]["sessionUpdate"].as_str().and_then(|kind| map::acp_update(side, kind));
+    method.into_iter().chain(kind).map(|row| row.rule.as_str().to_owned()).collect()
+}
+
+/// The rule of a call to Codex.
+fn asked_rule(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    Some(map::codex_request(line["method"].as_str()?)?.rule.as_str().to_owned())
 }
