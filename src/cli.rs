@@ -96,11 +96,20 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let logging = logging::start(cli.agent.verbose);
     let outcome = cli.run(&Environment::read());
-    if let Err(error) = &outcome {
-        say(&format!("appserver-acp: {error:#}"));
+    match &outcome {
+        Err(error) if is_cut_short(error.as_ref()) => return ExitCode::SUCCESS,
+        Err(error) => say(&format!("appserver-acp: {error:#}")),
+        Ok(_) => {}
     }
     drop(logging);
     outcome.map_or(ExitCode::from(2), ExitCode::from)
+}
+
+/// `appserver-acp map | head` is no failure.
+fn is_cut_short(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 impl Cli {
@@ -113,8 +122,10 @@ impl Cli {
             Some(Command::Map(args)) => {
                 let outcome = map::run(args, stdout);
                 let code = map::exit_code(&outcome);
-                if let Err(error) = outcome {
-                    say(&format!("appserver-acp: {error}"));
+                match outcome {
+                    Err(error) if is_cut_short(&error) => return Ok(0),
+                    Err(error) => say(&format!("appserver-acp: {error}")),
+                    Ok(_) => {}
                 }
                 Ok(code)
             }
