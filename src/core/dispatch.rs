@@ -30,6 +30,7 @@ impl Core {
             }
             FromCodex::Died { generation, how, stderr } => {
                 let message = match self.link.is_ready() {
+                    _ if self.link.is_retired() => "the agent is shutting down".to_owned(),
                     true => format!("the codex app-server ended ({how}); the next prompt starts it again"),
                     false => format!(
                         "the codex app-server ended ({how}) before it was ready; \

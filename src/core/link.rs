@@ -157,6 +157,10 @@ impl Link {
         self.retired = true;
     }
 
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired
+    }
+
     /// `initialize` was answered: what waited goes out, in order.
     pub(crate) fn ready(&mut self, out: &mut Effects) {
         self.phase = Phase::Ready;

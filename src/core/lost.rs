@@ -19,10 +19,14 @@ impl Session {
         }
         self.tie = Tie::Lost;
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, failure.clone());
-            self.release(cx);
+            self.resume_failed(cx, resuming, failure.clone());
         }
-        self.notice(cx, Severity::Error, failure.to_string(), None);
+        if !self.is_open {
+            return;
+        }
+        if !cx.link.is_retired() {
+            self.notice(cx, Severity::Error, failure.to_string(), None);
+        }
         if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
             let (cancelled, waiting, choices) =
                 (*cancelled, std::mem::take(waiting), std::mem::take(choices));

@@ -149,6 +149,7 @@ impl Session {
         let options = self.chosen.list(cx.models);
         let opened = SessionOpened { session: self.id.clone(), options, commands: Vec::new() };
         cx.out.respond(ticket, Reply::SessionOpened(opened));
+        self.is_open = true;
         self.release(cx);
         self.report(cx);
     }
@@ -172,12 +173,24 @@ impl Session {
         }
     }
 
+    /// A resume cannot be finished: a session that was open stays so, any other is none.
+    pub(crate) fn resume_failed(&mut self, cx: &mut Cx<'_>, resuming: Resuming, failure: Failure) {
+        cx.out.refuse(resuming.ticket, failure);
+        if self.is_open {
+            self.release(cx);
+            return self.report(cx);
+        }
+        if self.tie == Tie::Loaded {
+            let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };
+            cx.link.call(Purpose::Parting, request, cx.out);
+        }
+        cx.desk.closed.push(self.id.clone());
+    }
+
     /// A replay or a key lookup failed.
     pub(crate) fn history_refused(&mut self, cx: &mut Cx<'_>, error: &CodexError) {
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, refusal("thread/items/list", error));
-            self.release(cx);
-            return self.report(cx);
+            return self.resume_failed(cx, resuming, refusal("thread/items/list", error));
         }
         self.history = History::Unread;
         self.refuse_all(cx, &refusal("thread/items/list", error));

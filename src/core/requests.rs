@@ -70,7 +70,7 @@ impl Core {
             Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
             Request::SetOption { session, option, value } => {
                 let (sessions, mut cx) = self.split(now, out);
-                let Some(it) = sessions.get_mut(&session) else {
+                let Some(it) = sessions.get_mut(&session).filter(|it| it.is_open) else {
                     return cx.out.refuse(ticket, Failure::UnknownSession(session));
                 };
                 match it.chosen.set(&option, &value, cx.models) {
@@ -87,7 +87,7 @@ impl Core {
             }
             Request::CancelTerminal { session, terminal } => {
                 let (sessions, mut cx) = self.split(now, out);
-                match sessions.get_mut(&session) {
+                match sessions.get_mut(&session).filter(|it| it.is_open) {
                     Some(it) => it.cancel_terminal(&mut cx, ticket, &terminal),
                     None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
                 }
@@ -156,7 +156,9 @@ impl Core {
         };
         let (sessions, mut cx) = self.split(now, out);
         match sessions.get_mut(&session) {
-            Some(it) if it.closing.is_none() => it.prompt(&mut cx, ticket, parts, key, is_fresh),
+            Some(it) if it.is_open && it.closing.is_none() => {
+                it.prompt(&mut cx, ticket, parts, key, is_fresh)
+            }
             Some(_) | None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
         }
     }

@@ -10,7 +10,7 @@ use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId
 use super::listing::Polls;
 use super::opening::Resuming;
 use super::prompts::Prompt;
-use super::request::Ticket;
+use super::request::{Ticket, Version};
 use super::stopping::Closing;
 use super::texts::Texts;
 use super::turn::Front;
@@ -45,8 +45,15 @@ pub(crate) struct Session {
     pub(crate) closing: Option<Closing>,
     /// A replay is being told: updates go ahead of what is held.
     pub(crate) replaying: bool,
+    /// The client was told that it exists.
+    pub(crate) is_open: bool,
+    /// v1: `say_woken` was said and no prompt was answered since.
+    pub(crate) woken: bool,
     reported: Snapshot,
 }
+
+/// What opens work in v1 that no prompt of the client started.
+const WOKEN: &str = "*Codex goes on without a prompt from here.*\n\n";
 
 /// Whether `inserted` knows every key of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +123,8 @@ impl Session {
             resuming: None,
             closing: None,
             replaying: false,
+            is_open: false,
+            woken: false,
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -123,10 +132,25 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
+        if matches!(update, Update::CallOpened(_)) && matches!(self.front, Front::Idle) && self.held.is_none()
+        {
+            self.say_woken(cx);
+        }
         match &mut self.held {
             Some(held) if !self.replaying => held.push(update),
             Some(_) | None => cx.out.update(&self.id, update),
         }
+    }
+
+    /// In v1 what comes after the answer of a prompt, and is no part of what was known then, opens
+    /// with a line that says so (D13).
+    pub(crate) fn say_woken(&mut self, cx: &mut Cx<'_>) {
+        if cx.version() == Version::V2 || self.woken {
+            return;
+        }
+        self.woken = true;
+        let message = MessageId::new(format!("woken-{}", cx.desk.next_key()));
+        self.emit(cx, Update::AgentText { message, text: WOKEN.to_owned() });
     }
 
     /// Sends an update ahead of what is held back: a replay.

@@ -6,8 +6,8 @@ use super::codex::{Choices, TurnEnd};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
-use super::ids::{ItemId, MessageId, TurnId};
-use super::request::{Reply, Ticket, Version};
+use super::ids::{ItemId, TurnId};
+use super::request::{Reply, Ticket};
 use super::session::{Session, Tie};
 use super::timer::Timer;
 use super::update::{CallChange, EndedBy, FinalStatus, Severity, StopReason, Update};
@@ -17,9 +17,6 @@ use crate::background::ledger::{Call, Work};
 const CANCEL_BOUND: u64 = 2_000;
 /// How long an idle thread may keep us waiting for the end of its turn, in ms.
 const QUIET_BOUND: u64 = 2_000;
-
-/// What opens a turn in v1 that no prompt of the client started.
-const WOKEN: &str = "*Codex goes on without a prompt from here.*\n\n";
 
 /// What the foreground does.
 #[derive(Debug)]
@@ -86,6 +83,7 @@ impl Session {
                 // Codex begins another: the end of the former was lost, or waits for its commands.
                 self.front = Front::Active(active);
                 self.finish_turn(cx);
+                self.say_woken(cx);
                 self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
             }
             Front::Starting { cancelled, waiting, choices: _ } => {
@@ -94,11 +92,7 @@ impl Session {
                 self.front = Front::Active(active);
             }
             Front::Idle => {
-                // In v1 a turn without a prompt has to say so first (D13).
-                if cx.version() == Version::V1 {
-                    let message = MessageId::new(format!("woken-{turn}"));
-                    self.emit(cx, Update::AgentText { message, text: WOKEN.to_owned() });
-                }
+                self.say_woken(cx);
                 self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
             }
         }
@@ -204,6 +198,7 @@ impl Session {
         self.flush_all(cx);
         self.detach_all();
         self.report_end(cx, stop.clone());
+        self.woken &= turn.waiting.is_empty();
         for ticket in turn.waiting {
             let reply = match &stop {
                 StopReason::Error { message } => {
