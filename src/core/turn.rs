@@ -232,8 +232,9 @@ impl Session {
         };
         // The user's own shell command has a turn of its own and ends with it, but says so itself.
         for item in self.ledger.items(|call| call.live().is_none()) {
-            // An approved command whose process no list has named yet is alive, as far as we know.
-            if self.is_approved(&item) && *stop != StopReason::Cancelled {
+            // An approved command whose process no list has named yet is alive, as far as we know, and
+            // outlives an interrupt.
+            if self.is_approved(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());

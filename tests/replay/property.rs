@@ -238,6 +238,10 @@ impl Wire {
     fn pass(&mut self, world: &mut World, millis: u64) -> Result<(), String> {
         let until = world.now() + millis;
         world.pass(until, &mut |world, line| self.carry(world, line));
+        if self.vital_lost {
+            // A command whose start was lost is shown when a list names it, also between turns.
+            world.forgive("after-answer");
+        }
         check(world)
     }
 

@@ -107,11 +107,14 @@ impl Server {
                 };
                 // An accepted steer is in the turn before the turn can end.
                 let steered = matches!(method, "turn/steer" | "turn/start") && self.threads[idx].is_active();
+                if method == "turn/start" && !self.threads[idx].is_active() {
+                    // Turns of others that were still to come: now this one is first.
+                    self.keep_commands(idx);
+                }
                 let had_foreground = self.threads[idx].has_foreground();
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {
-                    let thread = &self.threads[idx];
-                    self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_turn(line));
+                    self.keep_commands(idx);
                 }
                 let killed = method.ends_with("/terminate") || method.ends_with("/clean");
                 self.answer(now, id, answer);
@@ -144,6 +147,12 @@ impl Server {
     /// Items of the commands of `thread` that run.
     pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
         self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()
+    }
+
+    /// Of what one thread is going to say, keeps what is about its commands.
+    fn keep_commands(&mut self, idx: usize) {
+        let thread = &self.threads[idx];
+        self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_turn(line));
     }
 
     fn of(&self, params: &Value) -> Option<usize> {

@@ -135,7 +135,7 @@ impl Thread {
             "thread/backgroundTerminals/terminate" => self.terminate(params),
             "thread/backgroundTerminals/clean" => {
                 let lines = self.take(|gate| *gate == Gate::Clean).map(|segment| segment.lines);
-                let mut lines = lines.unwrap_or_default();
+                let mut lines = self.about_live(lines);
                 let ids =
                     self.live.iter().filter(|(_, running)| !running.is_users()).map(|(id, _)| id.clone());
                 let ids: Vec<String> = ids.collect();
@@ -385,11 +385,19 @@ impl Thread {
             self.live.iter().find(|(_, running)| running.process == process).map(|(id, _)| id.clone());
         let Some(id) = found else { return (json!({"result": {"terminated": false}}), Vec::new()) };
         let recorded = |gate: &Gate| matches!(gate, Gate::Terminate { process: killed } if killed == process);
-        let mut lines = self.take(recorded).map(|segment| segment.lines).unwrap_or_default();
+        let lines = self.take(recorded).map(|segment| segment.lines);
+        let mut lines = self.about_live(lines);
         if !ends(&lines, &id) {
             lines.extend(self.kill(&id));
         }
         (json!({"result": {"terminated": true}}), lines)
+    }
+
+    // A recorded kill comes with what else went on in that moment; here other things do.
+    fn about_live(&self, lines: Option<Vec<Later>>) -> Vec<Later> {
+        let mut lines = lines.unwrap_or_default();
+        lines.retain(|(_, line)| self.outlives_turn(line));
+        lines
     }
 
     fn kill(&mut self, id: &str) -> Option<Later> {

@@ -116,6 +116,11 @@ impl World {
         &self.hit
     }
 
+    /// Drops the faults of one rule, where a plan makes it unavoidable.
+    pub(crate) fn forgive(&mut self, rule: &str) {
+        self.faults.retain(|fault| fault.rule != rule);
+    }
+
     pub(crate) fn sessions(&self) -> &[String] {
         self.client.sessions()
     }
