@@ -1,5 +1,6 @@
 //! Ending processes that Codex left behind.
 
+pub(crate) mod plan;
 pub mod signal;
 pub mod sweep;
 pub mod tree;
