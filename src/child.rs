@@ -8,7 +8,7 @@ mod tests;
 
 use crate::core::ids::Generation;
 use crate::queue::{self, Limits, Outbox, Report};
-use crate::transport::{CODEX_LINE_MAX, Frame, Lines};
+use crate::transport::{CODEX_LINE_MAX, Frame, Lines, READ};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::io;
 use std::path::PathBuf;
@@ -147,7 +147,7 @@ async fn read(
     events: Sender<FromChild>,
     mut stop: oneshot::Receiver<()>,
 ) {
-    let mut frames = FramedRead::new(stdout, Lines::capped(CODEX_LINE_MAX));
+    let mut frames = FramedRead::with_capacity(stdout, Lines::capped(CODEX_LINE_MAX), READ);
     loop {
         let frame = tokio::select! {
             biased;

@@ -27,6 +27,9 @@ pub enum Frame {
     Oversized,
 }
 
+/// Bytes asked for with each read.
+pub const READ: usize = 64 * 1024;
+
 /// Cuts a byte stream into lines; LF and CRLF end a line, and so does the end of the stream.
 #[derive(Debug)]
 pub struct Lines {
@@ -112,6 +115,7 @@ impl Lines {
 
 fn give_back(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.capacity() > BUFFER_KEPT {
-        *buffer = BytesMut::new();
+        // Not an empty one: it would be read into a few bytes at a time.
+        *buffer = BytesMut::with_capacity(READ);
     }
 }

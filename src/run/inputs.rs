@@ -8,7 +8,7 @@ mod tests;
 use super::event::Event;
 use crate::child::FromChild;
 use crate::queue::Report;
-use crate::transport::{CLIENT_LINE_MAX, Lines};
+use crate::transport::{CLIENT_LINE_MAX, Lines, READ};
 use async_stream::stream;
 use std::cell::Cell;
 use std::io;
@@ -46,7 +46,7 @@ pub(crate) fn merge<C: AsyncRead + Unpin>(
 ) -> io::Result<impl Stream<Item = Event>> {
     let Sources { client, mut reported, mut happened, from_children } = sources;
     let mut signals = signals::Signals::listen()?;
-    let mut client = FramedRead::new(client, Lines::capped(CLIENT_LINE_MAX));
+    let mut client = FramedRead::with_capacity(client, Lines::capped(CLIENT_LINE_MAX), READ);
     let mut has_client = true;
     Ok(stream! {
         loop {

@@ -1,4 +1,4 @@
-use super::{Frame, Lines};
+use super::{BUFFER_KEPT, Frame, Lines, READ};
 use proptest::prelude::*;
 use tokio_stream::StreamExt;
 use tokio_util::bytes::BytesMut;
@@ -103,4 +103,14 @@ proptest! {
         chunks.push(&text[from..]);
         prop_assert_eq!(frames(&chunks), frames(&[&text]));
     }
+}
+
+#[test]
+fn what_follows_an_oversized_line_is_read_in_large_pieces() {
+    let mut lines = Lines::capped(2 * BUFFER_KEPT);
+    let mut buffer = BytesMut::from(&vec![b'x'; 2 * BUFFER_KEPT + 2][..]);
+    assert_eq!(lines.decode(&mut buffer).unwrap(), Some(Frame::Oversized));
+    assert_eq!(lines.decode(&mut buffer).unwrap(), None);
+    assert!(buffer.is_empty() && buffer.capacity() >= READ, "{}", buffer.capacity());
+    assert!(buffer.capacity() < BUFFER_KEPT, "the large buffer is given back");
 }

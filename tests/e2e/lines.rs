@@ -33,7 +33,7 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
             client.garbage(line).await?;
         }
         let mut huge = br#"{"jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": ""#.to_vec();
-        huge.resize(40 << 20, b'x');
+        huge.resize((32 << 20) + 100_000, b'x');
         huge.extend(b"\"}\n");
         client.garbage(&huge).await?;
         let n_errors = bad.len() + 1;

@@ -29,8 +29,8 @@ pub(crate) struct Seen {
     pub(crate) belief: Belief,
     /// Results of commands that ended, by their number.
     pub(crate) done: BTreeMap<u64, Result<Value, Value>>,
-    /// What the SDK says `session.background` is, at each state update.
-    pub(crate) sdk_background: Vec<Value>,
+    /// What the SDK says `session.background` is, by session.
+    sdk_lists: BTreeMap<String, BTreeSet<String>>,
     /// How the adapter ended.
     pub(crate) exit: Option<Exit>,
     pub(crate) adapter_pid: Option<u32>,
@@ -57,7 +57,7 @@ impl Seen {
             wire: Vec::new(),
             belief: Belief::new(version),
             done: BTreeMap::new(),
-            sdk_background: Vec::new(),
+            sdk_lists: BTreeMap::new(),
             exit: None,
             adapter_pid: None,
             is_over: false,
@@ -74,7 +74,7 @@ impl Seen {
             "wire" => self.sent(at, event["msg"].clone()),
             "done" => self.ended(&event, Ok(event["result"].clone())),
             "failed" => self.ended(&event, Err(event["error"].clone())),
-            "sdk_background" => self.sdk_background.push(event),
+            "sdk_background" => self.sdk_believes(&event),
             "agent" => self.adapter_pid = event["pid"].as_u64().and_then(|it| it.try_into().ok()),
             "agent_exit" => {
                 let (code, signal) = (event["code"].as_i64(), event["signal"].clone());
@@ -105,7 +105,15 @@ impl Seen {
         let before = self.belief.take_violations();
         self.faults.extend(before.iter().map(ToString::to_string));
         self.belief.at_rest(session, live);
-        self.belief.take_violations().iter().map(ToString::to_string).collect()
+        let found = self.belief.take_violations();
+        let differs = self.sdk_lists.get(session).filter(|list| **list != self.listed(session));
+        let differs = differs.map(|list| format!("the sdk believes in {list:?}"));
+        found.iter().map(ToString::to_string).chain(differs).collect()
+    }
+
+    /// The background list as the client was told.
+    fn listed(&self, session: &str) -> BTreeSet<String> {
+        self.belief.listed(session).into_iter().collect()
     }
 
     /// Everything wrong so far, except faults that hold one of the `expected` texts.
@@ -183,6 +191,16 @@ impl Seen {
         }
         self.belief.received(&body);
         self.wire.push(Message { dir: Dir::FromAdapter, at, body });
+    }
+
+    fn sdk_believes(&mut self, event: &Value) {
+        let session = event["sessionId"].as_str().unwrap_or_default().to_owned();
+        let key = |item: &Value| {
+            let id = ["terminalId", "toolCallId", "sessionId"].iter().find_map(|it| item[it].as_str());
+            format!("{}:{}", item["type"].as_str().unwrap_or_default(), id.unwrap_or_default())
+        };
+        let list = event["background"].as_array().into_iter().flatten().map(key).collect();
+        self.sdk_lists.insert(session, list);
     }
 
     fn ended(&mut self, event: &Value, outcome: Result<Value, Value>) {

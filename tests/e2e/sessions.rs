@@ -11,6 +11,7 @@ in_both_versions!(
     listed_and_resumed_by_another_process,
     resumed_while_a_terminal_runs,
     closed_with_running_terminals,
+    closed_in_mid_turn,
     options,
     unknown_sessions,
 );
@@ -129,6 +130,25 @@ async fn closed_with_running_terminals(version: Version) {
         let other = stage.open(&client).await?;
         let turn = other.turn(&Script::new().step(say("Here.")).prompt("hello")).await?;
         assert_eq!(other.text(turn.from), "Here.");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn closed_in_mid_turn(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000)).step(say("never said"));
+        let turn = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        session.close().await?;
+        // The turn ended as a cancelled one, before the close was answered.
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        session.until_dead().await?;
         client.end().await?;
         Ok(())
     })

@@ -101,9 +101,12 @@ fn append(entity: &mut Value, path: &str, value: &Value) {
     }
     let Some(members) = place.as_object_mut() else { return };
     if last == "data" {
-        let mut whole = members.get(last).and_then(bytes).unwrap_or_default();
-        whole.extend(bytes(value).unwrap_or_default());
-        members.insert(last.to_owned(), Value::String(STANDARD.encode(whole)));
+        // Only the last group can be incomplete: what is before it is never touched again.
+        let Value::String(text) = members.entry(last).or_insert_with(|| json!("")) else { return };
+        let tail = text.split_off(text.len().saturating_sub(4));
+        let mut rest = STANDARD.decode(&tail).unwrap_or_default();
+        rest.extend(bytes(value).unwrap_or_default());
+        text.push_str(&STANDARD.encode(rest));
     } else if let Some(list) = members.entry(last).or_insert_with(|| json!([])).as_array_mut() {
         list.push(value.clone());
     }
