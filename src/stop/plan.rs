@@ -40,8 +40,15 @@ enum Members {
     /// The look is not over, or they live.
     Alive,
     NotFound,
-    Gone { escaped: u32, killed: u32 },
-    Left { left: u32, escaped: u32, killed: u32 },
+    Gone {
+        escaped: u32,
+        killed: u32,
+    },
+    Left {
+        left: u32,
+        escaped: u32,
+        killed: u32,
+    },
 }
 
 /// What happens to a stop.
