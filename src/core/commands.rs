@@ -328,6 +328,10 @@ impl Session {
         let Some(Call { call, work: Work::Command(mut command), .. }) = self.ledger.close(item) else {
             return;
         };
+        if let Some(ladder) = command.stop.as_ref().and_then(|stop| stop.ladder.as_ref()) {
+            cx.desk.stop_over(ladder.id);
+            cx.out.push(Effect::Stop { stop: ladder.id, act: StopAct::Forget });
+        }
         if let Some(live) = command.live_mut() {
             let terminal = live.terminal.terminal().clone();
             let update = match (live.output.settle(aggregated), cx.display()) {
