@@ -9,6 +9,7 @@ use crate::world::{Fault, OnFault, World};
 use appserver_acp::core::input::Pressure;
 use appserver_acp::map;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use testkit::belief::Version;
@@ -68,6 +69,14 @@ enum Fate {
     Die,
     /// What it says is read only so many milliseconds later.
     Stall(u64),
+    /// It says this line, made by hand after its schema; `$thread` and `$turn` are put in.
+    Say(Value),
+    /// The next call of this method is answered with this `result` or `error`.
+    Answer { method: String, with: Value },
+    /// The next turn beyond the recording ends only when a line says so.
+    Hold,
+    /// This command ends, and no line ever says so.
+    Vanish(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,6 +121,10 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
             Event::Client(act) => world.act(&act),
             Event::Codex(Fate::Die) => world.kill_server(),
             Event::Codex(Fate::Stall(millis)) => world.stall(millis, None),
+            Event::Codex(Fate::Say(line)) => world.say_of_codex(line),
+            Event::Codex(Fate::Answer { method, with }) => world.server.script(&method, with),
+            Event::Codex(Fate::Hold) => world.server.hold(),
+            Event::Codex(Fate::Vanish(item)) => world.server.vanish(&item),
             Event::Queue(Pressed::High) => world.press(Pressure::High),
             Event::Queue(Pressed::Low) => world.press(Pressure::Low),
         }
