@@ -16,5 +16,7 @@ mod story;
 mod thread;
 #[path = "replay/values.rs"]
 mod values;
+#[path = "replay/verdicts.rs"]
+mod verdicts;
 #[path = "replay/world.rs"]
 mod world;

@@ -77,6 +77,11 @@ impl Scene {
     pub(crate) fn answer(&mut self, question: &Value, result: Value) -> Value {
         self.world.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
         self.pass(10);
+        self.answer_to_codex()
+    }
+
+    /// What Codex was last answered.
+    pub(crate) fn answer_to_codex(&self) -> Value {
         let is_it = |line: &&Value| line.get("method").is_none() && line["id"] == ASK;
         self.world.asked_of_codex().iter().rfind(is_it).cloned().unwrap_or_default()
     }
@@ -84,6 +89,19 @@ impl Scene {
     /// The client's answers to its own requests, the newest last.
     pub(crate) fn answers(&self) -> Vec<Value> {
         self.got().into_iter().filter(|line| line.get("method").is_none()).collect()
+    }
+
+    /// A request of the client about this session that no act has; its answer.
+    pub(crate) fn client_asks(&mut self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = json!(self.world.sessions().first());
+        self.world.say(&json!({"jsonrpc": "2.0", "id": ASK, "method": method, "params": params}));
+        self.pass(100);
+        self.answers().into_iter().rfind(|line| line["id"] == ASK).unwrap_or_default()
+    }
+
+    /// How many lines went out, to the client and to Codex.
+    pub(crate) fn n_lines(&self) -> (usize, usize) {
+        (self.got().len(), self.world.asked_of_codex().len())
     }
 
     /// Updates of one kind, the newest last.
