@@ -64,6 +64,18 @@ fn requests_of_the_client_that_are_mapped_are_known() {
     }
 }
 
+#[test]
+fn capabilities_that_are_mapped_are_declared_and_no_others() {
+    for (side, version, member) in [(Side::V1, V1, "agentCapabilities"), (Side::V2, V2, "capabilities")] {
+        let hello = Scene::opened(version).answers().swap_remove(0);
+        for row in map::rows().iter().filter(|row| (row.side, row.kind) == (side, Kind::AcpAgentCapability)) {
+            let path = format!("/result/{member}/{}", row.name.replace('.', "/"));
+            let declared = hello.pointer(&path).is_some_and(|value| *value != json!(false));
+            assert_eq!(declared, row.verdict == Verdict::Mapped, "{} in {version:?}", row.name);
+        }
+    }
+}
+
 fn asked(version: Version, method: &str) -> Value {
     let more = json!({"toolCallId": "no-such", "methodId": "no-such", "cwd": "/workspace/project", "mcpServers": []});
     Scene::opened(version).client_asks(method, more)
