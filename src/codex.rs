@@ -34,6 +34,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Methods of ours with answers of any size, largest first.
+const LARGE: [&str; 3] = ["thread/items/list", "thread/list", "model/list"];
+
 /// Who we say we are in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
@@ -107,6 +110,17 @@ impl Edge {
             Ok(Envelope::Error { id: None, .. }) => unknown_answer("codex error without an id"),
             Err(error) => undecodable(String::new(), Misfit::at(error.to_string())),
         }
+    }
+
+    /// A line of more than `cap` bytes was lost. It is most probably the answer to the oldest of our
+    /// requests that have large answers, which fails by that; `None` if there is no such request.
+    pub fn oversized(&mut self, cap: usize) -> Option<FromCodex> {
+        let oldest = |method: &&str| self.calls.iter().find(|(_, asked)| *asked == method);
+        let (call, _) = LARGE.iter().find_map(oldest)?;
+        let call = *call;
+        self.calls.remove(&call);
+        let message = format!("the answer is larger than {cap} bytes");
+        Some(FromCodex::Answered { call, result: Err(CodexError { code: -32603, message }) })
     }
 
     /// The line of a request of ours. Its answer is read by the method remembered here.

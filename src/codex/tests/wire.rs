@@ -59,6 +59,23 @@ fn every_call_is_settled_by_its_first_answer_whatever_it_is() {
 }
 
 #[test]
+fn an_oversized_line_fails_the_oldest_request_of_the_largest_kind() {
+    let mut edge = edge();
+    let items = || CodexRequest::ItemsList { thread: ThreadId::new("t"), cursor: None, limit: 5 };
+    edge.call(CodexCallId(1), &CodexRequest::Initialize);
+    edge.call(CodexCallId(2), &CodexRequest::ModelList { cursor: None });
+    edge.call(CodexCallId(3), &CodexRequest::ThreadList { cwd: None, cursor: None, limit: 5 });
+    edge.call(CodexCallId(4), &items());
+    edge.call(CodexCallId(5), &items());
+    let mut failed = Vec::new();
+    while let Some(FromCodex::Answered { call, result }) = edge.oversized(99) {
+        failed.push(call.0);
+        assert_eq!(result.unwrap_err().message, "the answer is larger than 99 bytes");
+    }
+    assert_eq!((failed, edge.pending()), (vec![4, 5, 3, 2], 1));
+}
+
+#[test]
 fn a_new_process_answers_none_of_the_former_calls() {
     let mut edge = edge();
     edge.call(CodexCallId(1), &CodexRequest::Initialize);
