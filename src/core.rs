@@ -62,6 +62,8 @@ pub struct Core {
     sessions: BTreeMap<SessionId, Session>,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
+    /// Resumes that wait for the sweep of a lost app-server.
+    late_resumes: Vec<(SessionId, Resuming)>,
     /// New sessions that wait for the models.
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
@@ -92,6 +94,7 @@ impl Core {
             models: Catalogue::default(),
             sessions: BTreeMap::new(),
             arriving: BTreeMap::new(),
+            late_resumes: Vec::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
             sweeper: Sweeper::default(),

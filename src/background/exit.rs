@@ -32,7 +32,7 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
         }
         // It was faster than we: the code is its own.
         (Some(code), _) => {
-            account.looks_like = signal_name(code - 128);
+            account.looks_like = signal_name(code.saturating_sub(128));
             ExitStatus::Code(code)
         }
         (None, stop) => {

@@ -44,9 +44,10 @@ impl Core {
             return out.anomaly(Anomaly::StaleGeneration { generation });
         }
         let failure = loss.failure();
+        let was_running = loss.was_running;
         for purpose in self.link.lost(now, loss) {
             match purpose {
-                Purpose::Open { ticket } | Purpose::ListThreads { ticket } => {
+                Purpose::Open { ticket, .. } | Purpose::ListThreads { ticket } => {
                     out.refuse(ticket, failure.clone())
                 }
                 Purpose::Resume { session } => {
@@ -74,7 +75,7 @@ impl Core {
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
-            session.app_server_lost(&mut cx, &failure);
+            session.app_server_lost(&mut cx, &failure, was_running);
         }
         self.loss = Some(failure);
         let threads = self.link.take_marked();
@@ -127,6 +128,12 @@ impl Core {
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.swept(&mut cx, &failure);
+        }
+        for (session, resuming) in std::mem::take(&mut self.late_resumes) {
+            match self.leaving {
+                Some(_) => out.refuse(resuming.ticket, failure.clone()),
+                None => self.resume_session(now, &session, resuming, out),
+            }
         }
         self.exit_if_alone(out);
     }

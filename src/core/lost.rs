@@ -5,15 +5,21 @@
 use super::codex::TurnEnd;
 use super::cx::Cx;
 use super::failure::Failure;
-use super::session::{Session, Tie};
+use super::session::{History, Session, Tie};
 use super::turn::{Front, Turn};
-use super::update::{EndedBy, Severity};
+use super::update::{CallChange, EndedBy, FinalStatus, Severity};
 
 impl Session {
     /// The app-server of this session's thread ended.
-    pub(crate) fn app_server_lost(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+    pub(crate) fn app_server_lost(&mut self, cx: &mut Cx<'_>, failure: &Failure, was_running: bool) {
         self.withdraw_asks(cx);
         self.polls.reset();
+        // What it had saved by then, nobody can say: a key is looked up before it is sent again.
+        self.history = History::Unread;
+        // One that cannot even be started is not tried again for prompts that wait.
+        if !was_running {
+            self.refuse_all(cx, failure);
+        }
         if self.tie == Tie::Unloaded {
             return;
         }
@@ -24,7 +30,7 @@ impl Session {
         if !self.is_open {
             return;
         }
-        if !cx.link.is_retired() {
+        if was_running && !cx.link.is_retired() {
             self.notice(cx, Severity::Error, failure.to_string(), None);
         }
         if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
@@ -54,26 +60,10 @@ impl Session {
             self.finish_turn(cx);
         }
         for item in self.ledger.items(|_| true) {
-            self.close_call(
-                cx,
-                &item,
-                super::update::FinalStatus::Failed,
-                super::update::CallChange::default(),
-            );
+            self.close_call(cx, &item, FinalStatus::Failed, CallChange::default());
         }
         self.report(cx);
         self.close_if_done(cx);
-        self.pump_after_loss(cx);
-    }
-
-    /// Prompts that were held go on with a new app-server.
-    fn pump_after_loss(&mut self, cx: &mut Cx<'_>) {
-        if self.prompts.is_empty() {
-            return;
-        }
-        match cx.link.ensure(cx.now, cx.out) {
-            Ok(()) => self.pump(cx),
-            Err(failure) => self.refuse_all(cx, &failure),
-        }
+        self.pump(cx);
     }
 }

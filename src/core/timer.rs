@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Recheck { session: SessionId },
     /// A cancelled turn waits for the ends of its commands.
     TurnBound { session: SessionId, turn: TurnId },
+    /// A cancelled turn has not shown that it runs: it is interrupted all the same.
+    Interrupt { session: SessionId },
     /// Codex calls the thread idle, but no end of the turn came.
     QuietTurn { session: SessionId, turn: TurnId },
     /// A closing session waits for the ends of its work.
@@ -32,6 +34,7 @@ impl Timer {
             Self::Flush { .. } => "output waits to be sent",
             Self::Recheck { .. } => "a command was missing from the list",
             Self::TurnBound { .. } => "a cancelled turn waits for its commands",
+            Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
