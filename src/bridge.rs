@@ -135,6 +135,10 @@ impl Bridge {
         match read.heard {
             codex::Heard::Codex(input) => self.inputs.push_back(Input::Codex(input)),
             codex::Heard::Anomaly(anomaly) => out.push(note(anomaly)),
+            codex::Heard::Both(anomaly, input) => {
+                out.push(note(anomaly));
+                self.inputs.push_back(Input::Codex(input));
+            }
         }
         if self.garbage >= GARBAGE_MAX {
             self.give_up(generation, "its output stopped being JSON".to_owned(), out);

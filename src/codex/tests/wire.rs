@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 fn undecodable(read: &Read) -> (String, String) {
     match &read.heard {
-        Heard::Anomaly(Anomaly::Undecodable { side: "codex", method, at }) => (method.clone(), at.clone()),
+        Heard::Anomaly(Anomaly::Undecodable { side: "codex", method, at })
+        | Heard::Both(Anomaly::Undecodable { side: "codex", method, at }, _) => (method.clone(), at.clone()),
         other => panic!("decoded: {other:?}"),
     }
 }
@@ -120,6 +121,30 @@ fn what_cannot_be_decoded_is_named_by_place_and_never_by_value() {
         let read = read(&mut edge(), &json!({"method": method, "params": params}));
         assert_eq!(undecodable(&read), (method.to_owned(), at.to_owned()));
         assert_eq!(read.reply, None);
+    }
+}
+
+#[test]
+fn a_start_or_an_end_that_cannot_be_decoded_still_tells_its_thread() {
+    let cases = [
+        ("item/started", json!({"threadId": "t", "turnId": "u"}), Some("t")),
+        (
+            "item/completed",
+            json!({"threadId": "t", "turnId": "u", "item": {"id": "i", "type": 7}}),
+            Some("t"),
+        ),
+        ("turn/completed", json!({"threadId": "t", "turn": []}), Some("t")),
+        ("turn/completed", json!({"threadId": 5, "turn": []}), None),
+        ("item/completed", json!([]), None),
+        ("item/agentMessage/delta", json!({"threadId": "t", "delta": 7}), None),
+    ];
+    for (method, params, thread) in cases {
+        let said = match read(&mut edge(), &json!({"method": method, "params": params})).heard {
+            Heard::Both(_, FromCodex::Event(Event::Misfit { thread })) => Some(thread),
+            Heard::Anomaly(_) => None,
+            other => panic!("decoded: {other:?}"),
+        };
+        assert_eq!(said, thread.map(ThreadId::new), "{method} {params}");
     }
 }
 
