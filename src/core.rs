@@ -36,7 +36,7 @@ pub mod update;
 
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
-use self::ids::{SessionId, Tick};
+use self::ids::{Generation, SessionId, Tick};
 use self::input::Input;
 use self::leaving::Leaving;
 use self::link::Link;
@@ -62,13 +62,15 @@ pub struct Core {
     sessions: BTreeMap<SessionId, Session>,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
+    /// Resumes that wait for the sweep of a lost app-server.
+    late_resumes: Vec<(SessionId, Resuming)>,
     /// New sessions that wait for the models.
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
     sweeper: Sweeper,
-    /// Why the app-server of the sweep that is under way ended.
-    loss: Option<failure::Failure>,
+    /// App-servers whose sweep is not over, and why they ended.
+    losses: BTreeMap<Generation, failure::Failure>,
     leaving: Option<Leaving>,
 }
 
@@ -92,10 +94,11 @@ impl Core {
             models: Catalogue::default(),
             sessions: BTreeMap::new(),
             arriving: BTreeMap::new(),
+            late_resumes: Vec::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
             sweeper: Sweeper::default(),
-            loss: None,
+            losses: BTreeMap::new(),
             leaving: None,
         }
     }

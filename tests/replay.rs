@@ -6,11 +6,17 @@ mod client;
 mod property;
 #[path = "replay/recording.rs"]
 mod recording;
+#[path = "replay/scene.rs"]
+mod scene;
 #[path = "replay/server.rs"]
 mod server;
 #[path = "replay/story.rs"]
 mod story;
 #[path = "replay/thread.rs"]
 mod thread;
+#[path = "replay/values.rs"]
+mod values;
+#[path = "replay/verdicts.rs"]
+mod verdicts;
 #[path = "replay/world.rs"]
 mod world;

@@ -45,7 +45,7 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
                 ExitStatus::Unknown
             }
             Some(code) => {
-                account.looks_like = signal_name(code - 128);
+                account.looks_like = signal_name(code.saturating_sub(128));
                 ExitStatus::Code(code)
             }
             None => {
@@ -59,9 +59,9 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
     account.by = stop.by;
     (account.escaped, account.killed, account.left) = (done.escaped, done.killed, done.left);
     let status = match (code, last_signal(&done)) {
-        (Some(code), _) if code > 128 && was_sent(&done, code - 128) => {
+        (Some(code), _) if code > 128 && was_sent(&done, code.saturating_sub(128)) => {
             account.reason = Some("ended by the signal it was sent");
-            signal_name(code - 128).map_or(ExitStatus::Code(code), ExitStatus::Signal)
+            signal_name(code.saturating_sub(128)).map_or(ExitStatus::Code(code), ExitStatus::Signal)
         }
         // Codex's terminate and clean are one SIGKILL to the group, reported as -1. In a tty it
         // loses every signal: 1 or -1.
@@ -86,7 +86,7 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
             } else {
                 account.reason = Some("ended by its own handler, or by itself, after it was asked to");
             }
-            account.looks_like = signal_name(code - 128);
+            account.looks_like = signal_name(code.saturating_sub(128));
             ExitStatus::Code(code)
         }
         (None, _) => {

@@ -5,7 +5,10 @@
 use super::exit::Stop;
 use super::output::Output;
 use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Ended items whose late messages are still recognised.
+const ENDED_KEPT: usize = 8_192;
 
 /// All calls of a session.
 #[derive(Debug, Default)]
@@ -13,6 +16,8 @@ pub(crate) struct Ledger {
     open: BTreeMap<ItemId, Call>,
     closed: BTreeMap<ItemId, TurnId>,
     calls: BTreeSet<ToolCallId>,
+    /// The ended ones, oldest first: their names are kept for a while.
+    ended: VecDeque<(ItemId, Option<ToolCallId>)>,
     seq: u64,
 }
 
@@ -144,19 +149,33 @@ impl Ledger {
     /// A replay tells the ended calls again, under their names.
     pub(crate) fn forget_closed(&mut self) {
         self.closed.clear();
+        self.ended.clear();
         self.calls = self.open.values().map(|call| call.call.clone()).collect();
     }
 
     /// Takes a call out; nothing of it can be said after its closing update.
     pub(crate) fn close(&mut self, item: &ItemId) -> Option<Call> {
         let call = self.open.remove(item)?;
-        self.closed.insert(item.clone(), call.turn.clone());
+        self.keep_ended(item, &call.turn, Some(call.call.clone()));
         Some(call)
+    }
+
+    fn keep_ended(&mut self, item: &ItemId, turn: &TurnId, call: Option<ToolCallId>) {
+        self.closed.insert(item.clone(), turn.clone());
+        self.ended.push_back((item.clone(), call));
+        if self.ended.len() > ENDED_KEPT
+            && let Some((item, call)) = self.ended.pop_front()
+        {
+            self.closed.remove(&item);
+            if let Some(call) = call {
+                self.calls.remove(&call);
+            }
+        }
     }
 
     /// Remembers an item that came and went in one message.
     pub(crate) fn remember(&mut self, item: &ItemId, turn: &TurnId) {
-        self.closed.insert(item.clone(), turn.clone());
+        self.keep_ended(item, turn, None);
     }
 
     pub(crate) fn get(&self, item: &ItemId) -> Option<&Call> {

@@ -51,13 +51,12 @@ fn decode_one(raw: &RawValue) -> Option<Decision> {
             let prefix = policy.execpolicy_amendment.join(" ");
             (DecisionKind::AcceptAlways, format!("Always allow commands that start with `{prefix}`"))
         }
-        // A deny rule refuses this access too, and the turn goes on: a decline.
         (None, Some(policy)) => match policy.network_policy_amendment {
             WireNetworkRule { host, action } if action == "allow" => {
                 (DecisionKind::AcceptAlways, format!("Always allow access to {host}"))
             }
             WireNetworkRule { host, action } if action == "deny" => {
-                (DecisionKind::Decline, format!("Always deny access to {host}"))
+                (DecisionKind::DeclineAlways, format!("Always deny access to {host}"))
             }
             WireNetworkRule { .. } => return None,
         },

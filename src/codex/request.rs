@@ -22,9 +22,10 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::ThreadStart { cwd, roots, mcp_servers, choices } => {
             thread_start(cwd, roots, mcp_servers, choices)
         }
-        CodexRequest::ThreadResume { thread, cwd, mcp_servers } => {
+        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers } => {
             let mut params = Params::of(json!({"threadId": thread.as_str(), "excludeTurns": true}));
             params.add("cwd", cwd.as_deref());
+            params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             if !mcp_servers.is_empty() {
                 params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
             }

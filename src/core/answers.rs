@@ -3,11 +3,11 @@
 use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
-use super::ids::{CodexCallId, RequestId, SessionId, Tick};
+use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::link::Purpose;
 use super::opening::open_failure;
-use super::request::{Reply, SessionEntry, Ticket};
+use super::request::{Place, Reply, SessionEntry, Ticket};
 use super::session::{History, Session};
 use super::timer::Timer;
 use super::{Core, asks};
@@ -29,9 +29,12 @@ impl Core {
         match purpose {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
-            Purpose::Open { ticket } => self.opened(now, ticket, result, out),
+            Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
             Purpose::ListThreads { ticket } => listed(ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
+            Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
+                self.forget_thread(&session.thread(), &result, out);
+            }
             Purpose::Revive { session } => self.with(now, &session, out, |session, cx| {
                 session.revived(cx, thread_opened(result));
             }),
@@ -61,8 +64,8 @@ impl Core {
                     Ok(CodexReply::Terminals { terminals, next }) => {
                         session.terminals_page(cx, listing, terminals, next)
                     }
-                    Ok(_) => session.terminals_refused(cx, unexpected().message),
-                    Err(error) => session.terminals_refused(cx, error.message),
+                    Ok(_) => session.terminals_refused(cx, &listing, unexpected().message),
+                    Err(error) => session.terminals_refused(cx, &listing, error.message),
                 })
             }
             Purpose::Terminate { session } => {
@@ -127,7 +130,10 @@ impl Core {
     /// Answers that waited for the models.
     pub(super) fn models_known(&mut self, now: Tick, out: &mut Effects) {
         for (ticket, session) in std::mem::take(&mut self.unanswered) {
-            self.with(now, &session, out, |session, cx| session.answer_open(cx, ticket));
+            match self.sessions.contains_key(&session) {
+                true => self.with(now, &session, out, |session, cx| session.answer_open(cx, ticket)),
+                false => out.refuse(ticket, Failure::Cancelled),
+            }
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
@@ -139,6 +145,7 @@ impl Core {
         &mut self,
         now: Tick,
         ticket: Ticket,
+        place: Place,
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
@@ -146,7 +153,7 @@ impl Core {
             Ok(opened) => opened,
             Err(error) => return out.refuse(ticket, open_failure("thread/start", None, &error)),
         };
-        let mut session = Session::new(&opened, History::Known);
+        let mut session = Session::new(&opened, place, History::Known);
         let notices = std::mem::take(&mut self.early_notices);
         let id = session.id.clone();
         let is_known = self.models.is_known();
@@ -168,17 +175,34 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
-        let Some(resuming) = self.arriving.remove(id) else { return };
+        let Some(resuming) = self.arriving.remove(id) else {
+            // Closed meanwhile.
+            return self.forget_thread(&id.thread(), &result, out);
+        };
         let error = match thread_opened(result) {
             Ok(opened) => {
                 let (sessions, mut cx) = self.split(now, out);
-                let session =
-                    sessions.entry(id.clone()).or_insert_with(|| Session::new(&opened, History::Unread));
+                let session = sessions
+                    .entry(id.clone())
+                    .or_insert_with(|| Session::new(&opened, resuming.place.clone(), History::Unread));
                 return session.resumed(&mut cx, &opened, resuming);
             }
             Err(error) => error,
         };
         out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
+    }
+
+    /// A thread was loaded for a session that is closed by now.
+    fn forget_thread(
+        &mut self,
+        thread: &ThreadId,
+        result: &Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        if result.is_ok() && !self.sessions.contains_key(&SessionId::of(thread)) {
+            let request = CodexRequest::Unsubscribe { thread: thread.clone() };
+            self.link.call(Purpose::Parting, request, out);
+        }
     }
 
     pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {

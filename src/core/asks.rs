@@ -302,6 +302,7 @@ impl DecisionKind {
             Self::AcceptAlways => 1,
             Self::Decline => 2,
             Self::Cancel => 3,
+            Self::DeclineAlways => 4,
         }
     }
 
@@ -310,6 +311,7 @@ impl DecisionKind {
             Self::Accept => PermissionKind::AllowOnce,
             Self::AcceptAlways => PermissionKind::AllowAlways,
             Self::Decline | Self::Cancel => PermissionKind::RejectOnce,
+            Self::DeclineAlways => PermissionKind::RejectAlways,
         }
     }
 

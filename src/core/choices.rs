@@ -34,6 +34,11 @@ impl Chosen {
         }
     }
 
+    /// The thread was loaded again; what was chosen since the last turn still holds.
+    pub(crate) fn renew(&mut self, thread: &ThreadOpened) {
+        self.learn(Some(thread.model.clone()), thread.effort.clone(), thread.preset);
+    }
+
     /// Codex says what holds now; what was chosen since wins until it is told.
     /// Returns whether anything shown changed.
     pub(crate) fn learn(

@@ -36,7 +36,7 @@ pub enum CodexRequest {
     /// `thread/start` with raw events.
     ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
     /// `thread/resume` without turns.
-    ThreadResume { thread: ThreadId, cwd: Option<String>, mcp_servers: Vec<McpServer> },
+    ThreadResume { thread: ThreadId, cwd: Option<String>, roots: Vec<String>, mcp_servers: Vec<McpServer> },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
@@ -305,6 +305,10 @@ pub enum Event {
         title: String,
         description: Option<String>,
     },
+    /// A message about this thread could not be decoded: what it changed has to be asked for.
+    Misfit {
+        thread: ThreadId,
+    },
     /// Known and deliberately without effect; the map says why.
     Ignored {
         method: String,
@@ -467,6 +471,8 @@ pub enum DecisionKind {
     Accept,
     AcceptAlways,
     Decline,
+    /// Declines now and from now on: never chosen for the user.
+    DeclineAlways,
     /// Declines and ends the turn.
     Cancel,
 }

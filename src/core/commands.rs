@@ -117,7 +117,8 @@ impl Session {
                     own_shell: false,
                     life: Life::Waiting,
                     approved: true,
-                    handed_back: false,
+                    // Not seen to start: work of an earlier turn, unless the history shows otherwise.
+                    handed_back: !self.at_work.contains(&it.item),
                     stop: None,
                     missing: None,
                 };

@@ -61,6 +61,9 @@ impl Core {
                 }
                 Timer::Grace { stop } => self.climb(now, stop, Event::Hurry, out),
                 Timer::StopBound { stop } => self.climb(now, stop, Event::Bound, out),
+                Timer::Interrupt { session } => {
+                    self.with(now, &session, out, |session, cx| session.turn_runs(cx));
+                }
                 Timer::QuietTurn { session, turn } => {
                     self.with(now, &session, out, |session, cx| session.quiet_turn(cx, &turn));
                 }
@@ -86,6 +89,10 @@ impl Core {
         if pressure == Pressure::Low {
             for (session, item) in std::mem::take(&mut self.desk.starved) {
                 self.with(now, &session, out, |session, cx| session.flush_due(cx, &item));
+            }
+            let (sessions, mut cx) = self.split(now, out);
+            for session in sessions.values_mut() {
+                session.go_on_replaying(&mut cx);
             }
         }
     }

@@ -19,7 +19,10 @@ impl Core {
                 ThreadStatus::Idle => {
                     self.on(now, &thread, out, "status", |session, cx| session.thread_is_idle(cx))
                 }
-                ThreadStatus::Active | ThreadStatus::SystemError => {}
+                ThreadStatus::Active => {
+                    self.on(now, &thread, out, "status", |session, _| session.idle_since = None);
+                }
+                ThreadStatus::SystemError => {}
             },
             Event::ThreadClosed { thread } => {
                 self.on(now, &thread, out, "end", |session, cx| {
@@ -41,7 +44,7 @@ impl Core {
                 });
             }
             Event::TurnStarted { thread, turn } => {
-                self.on(now, &thread, out, "turn", |session, cx| session.turn_is(cx, turn));
+                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
             }
             Event::TurnCompleted { thread, turn, end } => {
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
@@ -107,6 +110,9 @@ impl Core {
             }
             Event::Notice { thread: None, severity, title, description } => {
                 self.tell_all(now, severity, title, description, out);
+            }
+            Event::Misfit { thread } => {
+                self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }
             Event::Ignored { .. } => {}
             Event::Unmapped { method } => out.anomaly(Anomaly::Unmapped { method }),

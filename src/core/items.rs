@@ -8,6 +8,7 @@ use super::effect::Anomaly;
 use super::ids::{ItemId, MessageId, TurnId};
 use super::session::Session;
 use super::texts::Ending;
+use super::turn::Front;
 use super::update::{
     CallChange, CallContent, CallOpened, CallOutput, Diff, DiffOp, FinalStatus, Location, OpenStatus,
     ToolKind, Update,
@@ -17,7 +18,8 @@ use crate::background::ledger::{Seen, Work};
 impl Session {
     /// `item/started`.
     pub(crate) fn item_started(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: Item) {
-        self.learn_turn(turn);
+        self.learn_turn(cx, turn);
+        self.idle_since = None;
         let id = item.id;
         if self.ledger.seen(&id, turn) != Seen::New {
             return self.repeated(cx, &id, "start of an item");
@@ -118,7 +120,8 @@ impl Session {
     }
 
     fn text(&mut self, cx: &mut Cx<'_>, item: &ItemId, part: u32, text: &str, voice: Voice) {
-        if self.ledger.has_closed(item) {
+        let is_late = matches!(self.front, Front::Idle) && !self.replaying;
+        if is_late || self.ledger.has_closed(item) {
             return self.repeated(cx, item, "text of a message");
         }
         let was_quiet = self.texts.is_quiet();

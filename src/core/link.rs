@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
-use super::request::Ticket;
+use super::request::{Place, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deaths within `CRASH_WINDOW` after which we stop starting it.
@@ -24,6 +24,7 @@ pub(crate) enum Purpose {
     /// `session/new`.
     Open {
         ticket: Ticket,
+        place: Place,
     },
     /// `session/list`.
     ListThreads {

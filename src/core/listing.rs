@@ -7,9 +7,11 @@ use super::cx::Cx;
 use super::effect::Anomaly;
 use super::ids::ItemId;
 use super::link::Purpose;
+use super::opening::Resuming;
 use super::session::{Session, Tie};
 use super::stopping::Closing;
 use super::timer::Timer;
+use super::turn::Front;
 use super::update::EndedBy;
 use crate::background::ledger::Call;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +23,17 @@ const STARTING: u64 = 200;
 /// Bytes of output kept for commands that are not known yet.
 const ORPHAN_BYTES: usize = 256 * 1024;
 
+/// Stands where output is left out until the end of the command brings it.
+const CUT: &str = "\n... output left out until the end ...\n";
+
 /// One reading of the list, page by page.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pages: Vec<LiveTerminal>,
     /// Ledger order at the time of asking: what came later cannot be in it.
     asked_at: u64,
+    /// The one that a resume waits for.
+    for_resume: bool,
 }
 
 /// What a session knows of its readings.
@@ -36,18 +43,31 @@ pub(crate) struct Polls {
     again: bool,
     orphans: BTreeMap<ItemId, String>,
     orphan_bytes: usize,
+    /// Commands of which a piece was left out.
+    cut: BTreeSet<ItemId>,
 }
 
 impl Polls {
     /// Keeps output of a command that is not known yet.
     pub(crate) fn keep_orphan(&mut self, item: &ItemId, text: &str) {
-        if self.orphan_bytes + text.len() <= ORPHAN_BYTES {
-            self.orphan_bytes += text.len();
-            self.orphans.entry(item.clone()).or_default().push_str(text);
+        // A piece that is left out would be a silent hole: nothing is kept after it.
+        if self.cut.contains(item) {
+            return;
         }
+        if self.orphan_bytes + text.len() > ORPHAN_BYTES {
+            self.cut.insert(item.clone());
+            if let Some(kept) = self.orphans.get_mut(item) {
+                self.orphan_bytes += CUT.len();
+                kept.push_str(CUT);
+            }
+            return;
+        }
+        self.orphan_bytes += text.len();
+        self.orphans.entry(item.clone()).or_default().push_str(text);
     }
 
     pub(crate) fn take_orphan(&mut self, item: &ItemId) -> String {
+        self.cut.remove(item);
         let text = self.orphans.remove(item).unwrap_or_default();
         self.orphan_bytes -= text.len();
         text
@@ -70,7 +90,8 @@ impl Session {
             return;
         }
         self.polls.running = true;
-        let listing = Listing { pages: Vec::new(), asked_at: self.ledger.seq() };
+        let for_resume = self.resuming.as_ref().is_some_and(Resuming::awaits_list);
+        let listing = Listing { pages: Vec::new(), asked_at: self.ledger.seq(), for_resume };
         self.ask_page(cx, listing, None);
     }
 
@@ -95,10 +116,14 @@ impl Session {
     }
 
     /// Codex could not say; the next occasion asks again.
-    pub(crate) fn terminals_refused(&mut self, cx: &mut Cx<'_>, message: String) {
+    pub(crate) fn terminals_refused(&mut self, cx: &mut Cx<'_>, listing: &Listing, message: String) {
         cx.out.anomaly(Anomaly::CodexRefused { method: "thread/backgroundTerminals/list", message });
         self.polls.running = false;
-        self.resume_listed(cx);
+        if listing.for_resume {
+            self.resume_listed(cx);
+        } else if std::mem::take(&mut self.polls.again) {
+            self.poll_terminals(cx);
+        }
     }
 
     fn terminals_known(&mut self, cx: &mut Cx<'_>, listing: &Listing) {
@@ -126,7 +151,10 @@ impl Session {
             let now = cx.now;
             let Some(missing) = self.missing_since(&item) else { continue };
             let since = *missing.get_or_insert(now);
-            if now.0 - since.0 >= MISSING {
+            // The end of an allowed command is held back while another question is open.
+            let may_be_held = matches!(self.front, Front::Active(_))
+                && self.ledger.get(&item).is_some_and(|call| call.live().is_none());
+            if now.0 - since.0 >= MISSING && !may_be_held {
                 cx.out.anomaly(Anomaly::SilentEnd { thread: self.thread.clone(), item: item.clone() });
                 self.end_unseen(cx, &item, EndedBy::Codex, "codex no longer lists it and reported no end");
             } else {
@@ -142,7 +170,9 @@ impl Session {
         if std::mem::take(&mut self.polls.again) {
             self.poll_terminals(cx);
         }
-        self.resume_listed(cx);
+        if listing.for_resume {
+            self.resume_listed(cx);
+        }
         self.report(cx);
         self.turn_may_finish(cx);
         self.close_if_done(cx);

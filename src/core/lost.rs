@@ -5,26 +5,39 @@
 use super::codex::TurnEnd;
 use super::cx::Cx;
 use super::failure::Failure;
-use super::session::{Session, Tie};
+use super::ids::Generation;
+use super::session::{History, Session, Tie};
 use super::turn::{Front, Turn};
-use super::update::{EndedBy, Severity};
+use super::update::{CallChange, EndedBy, FinalStatus, Severity};
 
 impl Session {
     /// The app-server of this session's thread ended.
-    pub(crate) fn app_server_lost(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
+    pub(crate) fn app_server_lost(
+        &mut self,
+        cx: &mut Cx<'_>,
+        failure: &Failure,
+        was_running: bool,
+        generation: Generation,
+    ) {
         self.withdraw_asks(cx);
         self.polls.reset();
-        if self.tie == Tie::Unloaded {
+        // What it had saved by then, nobody can say: a key is looked up before it is sent again.
+        self.history = History::Unread;
+        // One that cannot even be started is not tried again for prompts that wait.
+        if !was_running {
+            self.refuse_all(cx, failure);
+        }
+        if matches!(self.tie, Tie::Unloaded | Tie::Lost(_)) {
             return;
         }
-        self.tie = Tie::Lost;
+        self.tie = Tie::Lost(generation);
         if let Some(resuming) = self.resuming.take() {
             self.resume_failed(cx, resuming, failure.clone());
         }
         if !self.is_open {
             return;
         }
-        if !cx.link.is_retired() {
+        if was_running && !cx.link.is_retired() {
             self.notice(cx, Severity::Error, failure.to_string(), None);
         }
         if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
@@ -43,8 +56,8 @@ impl Session {
     }
 
     /// The sweep is over: nothing of the lost app-server lives.
-    pub(crate) fn swept(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
-        if self.tie != Tie::Lost {
+    pub(crate) fn swept(&mut self, cx: &mut Cx<'_>, generation: Generation, failure: &Failure) {
+        if self.tie != Tie::Lost(generation) {
             return;
         }
         self.end_all_unseen(cx, EndedBy::AppServerLost, "the codex app-server ended and took it along");
@@ -54,26 +67,10 @@ impl Session {
             self.finish_turn(cx);
         }
         for item in self.ledger.items(|_| true) {
-            self.close_call(
-                cx,
-                &item,
-                super::update::FinalStatus::Failed,
-                super::update::CallChange::default(),
-            );
+            self.close_call(cx, &item, FinalStatus::Failed, CallChange::default());
         }
         self.report(cx);
         self.close_if_done(cx);
-        self.pump_after_loss(cx);
-    }
-
-    /// Prompts that were held go on with a new app-server.
-    fn pump_after_loss(&mut self, cx: &mut Cx<'_>) {
-        if self.prompts.is_empty() {
-            return;
-        }
-        match cx.link.ensure(cx.now, cx.out) {
-            Ok(()) => self.pump(cx),
-            Err(failure) => self.refuse_all(cx, &failure),
-        }
+        self.pump(cx);
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
-use super::choices::Chosen;
 use super::codex::{CodexError, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
 use super::cx::Cx;
+use super::effect::Anomaly;
 use super::failure::Failure;
 use super::ids::{MessageId, SessionId, TerminalId, ToolCallId, TurnId};
+use super::input::Pressure;
 use super::link::Purpose;
 use super::prompts::refusal;
 use super::request::{Place, Reply, SessionOpened, Ticket};
@@ -17,7 +18,9 @@ use crate::background::ledger::Call;
 use std::collections::BTreeSet;
 
 /// Items per page of a history.
-const PAGE: u32 = 100;
+///
+/// Small: an item can be a megabyte of output.
+const PAGE: u32 = 16;
 
 /// A resume that is not answered yet.
 #[derive(Debug)]
@@ -25,13 +28,25 @@ pub(crate) struct Resuming {
     pub(crate) ticket: Ticket,
     pub(crate) place: Place,
     pub(crate) replay: bool,
-    /// Everything is told; only the answer is left.
-    pub(crate) told: bool,
+    stage: Stage,
+}
+
+/// How far a resume is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The history is being told.
+    Replaying,
+    /// The client does not keep up: the next page waits.
+    Paused(String),
+    /// What lives is being asked for.
+    Listing,
+    /// Everything is known; only the models are missing.
+    Known,
 }
 
 impl Resuming {
     pub(crate) fn new(ticket: Ticket, place: Place, replay: bool) -> Self {
-        Self { ticket, place, replay, told: false }
+        Self { ticket, place, replay, stage: Stage::Replaying }
     }
 
     /// The call that brings the thread back.
@@ -39,8 +54,14 @@ impl Resuming {
         CodexRequest::ThreadResume {
             thread: session.thread(),
             cwd: Some(self.place.cwd.clone()),
+            roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
         }
+    }
+
+    /// Whether a list that is asked for now is the one it waits for.
+    pub(crate) fn awaits_list(&self) -> bool {
+        self.stage == Stage::Listing
     }
 }
 
@@ -48,22 +69,42 @@ impl Session {
     /// The thread of a resume is loaded.
     pub(crate) fn resumed(&mut self, cx: &mut Cx<'_>, opened: &ThreadOpened, resuming: Resuming) {
         self.tie = Tie::Loaded;
-        self.chosen = Chosen::of(opened);
+        self.chosen.renew(opened);
+        self.place = resuming.place.clone();
         if opened.active && matches!(self.front, Front::Idle) {
             self.front = Front::Active(Turn::new(None, Vec::new()));
         }
         self.held.get_or_insert_with(Vec::new);
         let replay = resuming.replay;
         self.resuming = Some(resuming);
+        self.at_work.clear();
         if replay {
             self.ledger.forget_closed();
             self.ask_history(cx, None);
         } else {
-            self.poll_terminals(cx);
+            self.await_list(cx);
+        }
+    }
+
+    fn await_list(&mut self, cx: &mut Cx<'_>) {
+        if let Some(resuming) = &mut self.resuming {
+            resuming.stage = Stage::Listing;
+        }
+        self.poll_terminals(cx);
+    }
+
+    /// The client keeps up again: a replay that waited goes on.
+    pub(crate) fn go_on_replaying(&mut self, cx: &mut Cx<'_>) {
+        let Some(resuming) = &mut self.resuming else { return };
+        if let Stage::Paused(cursor) = &resuming.stage {
+            let cursor = cursor.clone();
+            resuming.stage = Stage::Replaying;
+            self.ask_history(cx, Some(cursor));
         }
     }
 
     fn ask_history(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
+        self.cursor.clone_from(&cursor);
         let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: PAGE };
         cx.link.call(Purpose::Replay { session: self.id.clone() }, request, cx.out);
     }
@@ -76,6 +117,7 @@ impl Session {
             // A running command is told from the list, with its process.
             let runs = matches!(&item.kind, ItemKind::Command(it) if it.status == ItemStatus::InProgress && it.process.is_some());
             if runs {
+                self.at_work.insert(item.id);
                 continue;
             }
             match is_in_progress(&item.kind) && matches!(self.front, Front::Active(_)) {
@@ -84,12 +126,28 @@ impl Session {
             }
         }
         self.replaying = false;
-        if next.is_some() {
-            return self.ask_history(cx, next);
+        if let Some(cursor) = self.new_cursor(cx, next) {
+            match &mut self.resuming {
+                Some(resuming) if cx.desk.pressure == Pressure::High => {
+                    resuming.stage = Stage::Paused(cursor)
+                }
+                Some(_) | None => self.ask_history(cx, Some(cursor)),
+            }
+            return;
         }
         self.history = History::Known;
         self.emit_ahead(cx, Update::ReplayComplete);
-        self.poll_terminals(cx);
+        self.await_list(cx);
+    }
+
+    /// The next page's cursor; the same one again would never end.
+    fn new_cursor(&self, cx: &mut Cx<'_>, next: Option<String>) -> Option<String> {
+        if next.is_some() && next == self.cursor {
+            let message = "the cursor of the next page is the one of this page".to_owned();
+            cx.out.anomaly(Anomaly::CodexRefused { method: "thread/items/list", message });
+            return None;
+        }
+        next
     }
 
     /// One page of the history, read for its prompt keys.
@@ -99,20 +157,22 @@ impl Session {
                 self.inserted.insert(key, MessageId::from(&item.id));
             }
         }
-        match next {
-            Some(_) => self.scan_keys(cx, next),
+        match self.new_cursor(cx, next) {
             None => self.keys_known(cx),
+            next => self.scan_keys(cx, next),
         }
     }
 
     /// The list of what lives is known: a resume that waited for it is told the rest (V2-62).
     pub(crate) fn resume_listed(&mut self, cx: &mut Cx<'_>) {
-        let Some(resuming) = &mut self.resuming else { return };
-        if resuming.told {
-            return;
+        if let Some(resuming) = &mut self.resuming {
+            resuming.stage = Stage::Known;
         }
-        resuming.told = true;
-        // What lives is told whole and ahead; the held pieces of it would come twice.
+        self.answer_resume(cx);
+    }
+
+    /// Tells what lives, whole and ahead; the held pieces of it would come twice.
+    fn tell_living(&mut self, cx: &mut Cx<'_>) {
         let living: BTreeSet<ToolCallId> = self
             .ledger
             .in_order()
@@ -126,7 +186,6 @@ impl Session {
         for item in self.ledger.items(|call: &Call| call.live().is_some()) {
             self.reannounce(cx, &item);
         }
-        self.answer_resume(cx);
     }
 
     /// Answers a resume once the models are known too.
@@ -135,7 +194,8 @@ impl Session {
             return;
         }
         match self.resuming.take() {
-            Some(resuming) if resuming.told => {
+            Some(resuming) if resuming.stage == Stage::Known => {
+                self.tell_living(cx);
                 self.report_ahead(cx);
                 self.answer_open(cx, resuming.ticket);
                 self.pump(cx);

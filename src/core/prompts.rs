@@ -14,6 +14,9 @@ use super::turn::Front;
 use super::update::{Content, StopReason, Update};
 use std::collections::VecDeque;
 
+/// Items per page of a look-up of keys; an item can be a megabyte of output.
+const KEY_PAGE: u32 = 32;
+
 /// A prompt that is not inserted yet.
 #[derive(Debug)]
 pub(crate) struct Prompt {
@@ -106,13 +109,18 @@ impl Session {
     fn is_ready_for_prompts(&mut self, cx: &mut Cx<'_>) -> bool {
         match self.tie {
             Tie::Loaded => {}
-            Tie::Reviving | Tie::Lost => return false,
+            Tie::Reviving | Tie::Lost(_) => return false,
             Tie::Unloaded => {
+                if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
+                    self.refuse_all(cx, &failure);
+                    return false;
+                }
                 self.tie = Tie::Reviving;
                 let request = CodexRequest::ThreadResume {
                     thread: self.thread.clone(),
                     cwd: None,
-                    mcp_servers: Vec::new(),
+                    roots: self.place.additional_directories.clone(),
+                    mcp_servers: self.place.mcp_servers.clone(),
                 };
                 cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
                 return false;
@@ -132,7 +140,8 @@ impl Session {
 
     /// Reads the thread's messages for the keys they were sent with (V2-35).
     pub(crate) fn scan_keys(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
-        let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: 200 };
+        self.cursor.clone_from(&cursor);
+        let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: KEY_PAGE };
         cx.link.call(Purpose::KeyScan { session: self.id.clone() }, request, cx.out);
     }
 
@@ -169,7 +178,9 @@ impl Session {
             }
             Ok(_) => {}
             Err(error) => {
-                if let Front::Starting { waiting, choices, .. } = &mut self.front {
+                let mut was_cancelled = false;
+                if let Front::Starting { waiting, choices, cancelled } = &mut self.front {
+                    was_cancelled = *cancelled;
                     let (waiting, choices) = (std::mem::take(waiting), std::mem::take(choices));
                     self.front = Front::Idle;
                     self.chosen.give_back(choices);
@@ -177,8 +188,12 @@ impl Session {
                         cx.out.refuse(ticket, Failure::TurnFailed { message: error.message.clone() });
                     }
                 }
-                self.refuse_prompt(cx, key, &refusal("turn/start", &error));
+                match was_cancelled {
+                    true => self.cancel_prompt_of(cx, key),
+                    false => self.refuse_prompt(cx, key, &refusal("turn/start", &error)),
+                }
                 self.pump(cx);
+                self.close_if_done(cx);
             }
         }
     }
@@ -195,6 +210,9 @@ impl Session {
             cx.out.anomaly(Anomaly::CodexRefused { method: "turn/steer", message: error.message });
             if let Front::Active(turn) = &mut self.front {
                 turn.no_steering = true;
+            }
+            if self.is_cancelled() {
+                return self.cancel_prompt_of(cx, key);
             }
             let is_it = |prompt: &&mut Prompt| prompt.key == *key && prompt.stage == Stage::Steered;
             if let Some(prompt) = self.prompts.iter_mut().find(is_it) {
@@ -231,21 +249,35 @@ impl Session {
 
     fn answer_inserted(&mut self, cx: &mut Cx<'_>, ticket: Ticket, message: MessageId) {
         match cx.version() {
-            Version::V2 => cx.out.respond(ticket, Reply::Inserted { message }),
+            Version::V2 => self.answer(cx, ticket, Reply::Inserted { message }),
             Version::V1 => match self.waiting() {
                 Some(waiting) => waiting.push(ticket),
-                None => cx.out.respond(ticket, self.turn_ended(StopReason::EndTurn)),
+                None => {
+                    let reply = self.turn_ended(StopReason::EndTurn);
+                    self.answer(cx, ticket, reply);
+                }
             },
         }
     }
 
     /// `$/cancel_request` of a prompt that is not with Codex yet. Returns whether it was here.
     pub(crate) fn cancel_held(&mut self, cx: &mut Cx<'_>, request: &RequestId) -> bool {
-        let is_it = |prompt: &Prompt| prompt.stage == Stage::Held && prompt.ticket.id() == request;
-        let Some(prompt) = self.prompts.iter().position(is_it).and_then(|at| self.prompts.remove(at)) else {
-            return false;
+        let has_it = |prompt: &Prompt| {
+            prompt.ticket.id() == request || prompt.twins.iter().any(|twin| twin.id() == request)
         };
-        self.cancel_prompt(cx, prompt);
+        let is_it = |prompt: &Prompt| prompt.stage == Stage::Held && has_it(prompt);
+        let Some(at) = self.prompts.iter().position(is_it) else { return false };
+        let Some(prompt) = self.prompts.get_mut(at) else { return false };
+        // Of several requests for one prompt only the one that was named is cancelled.
+        if let Some(twin) = prompt.twins.iter().position(|twin| twin.id() == request) {
+            let twin = prompt.twins.remove(twin);
+            self.cancel_ticket(cx, twin);
+        } else if let Some(twin) = prompt.twins.pop() {
+            let first = std::mem::replace(&mut prompt.ticket, twin);
+            self.cancel_ticket(cx, first);
+        } else if let Some(prompt) = self.prompts.remove(at) {
+            self.cancel_prompt(cx, prompt);
+        }
         true
     }
 
@@ -309,6 +341,13 @@ impl Session {
         }
     }
 
+    fn cancel_prompt_of(&mut self, cx: &mut Cx<'_>, key: &PromptKey) {
+        let at = self.prompts.iter().position(|prompt| prompt.key == *key);
+        if let Some(prompt) = at.and_then(|at| self.prompts.remove(at)) {
+            self.cancel_prompt(cx, prompt);
+        }
+    }
+
     fn refuse_prompt(&mut self, cx: &mut Cx<'_>, key: &PromptKey, failure: &Failure) {
         let at = self.prompts.iter().position(|prompt| prompt.key == *key);
         if let Some(prompt) = at.and_then(|at| self.prompts.remove(at)) {
@@ -318,9 +357,16 @@ impl Session {
 
     fn cancel_prompt(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
         for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
-            match cx.version() {
-                Version::V2 => cx.out.refuse(ticket, Failure::Cancelled),
-                Version::V1 => cx.out.respond(ticket, self.turn_ended(StopReason::Cancelled)),
+            self.cancel_ticket(cx, ticket);
+        }
+    }
+
+    fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
+        match cx.version() {
+            Version::V2 => self.answer(cx, ticket, Reply::Failed(Failure::Cancelled)),
+            Version::V1 => {
+                let reply = self.turn_ended(StopReason::Cancelled);
+                self.answer(cx, ticket, reply);
             }
         }
     }

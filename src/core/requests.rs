@@ -62,11 +62,14 @@ impl Core {
                 let request = CodexRequest::ThreadList { cwd, cursor, limit: LIST_PAGE };
                 self.link.call(Purpose::ListThreads { ticket }, request, out);
             }
-            Request::CloseSession { session } => match self.sessions.contains_key(&session) {
-                true => self.with(now, &session, out, |session, cx| session.close(cx, Some(ticket))),
-                // Nothing to stop (V2-23).
-                false => out.respond(ticket, Reply::SessionClosed),
-            },
+            Request::CloseSession { session } => {
+                // A resume that is under way is for nothing.
+                if let Some(resuming) = self.arriving.remove(&session) {
+                    out.refuse(resuming.ticket, Failure::Cancelled);
+                }
+                self.late_resumes.retain(|(waiting, _)| *waiting != session);
+                self.close_session(now, ticket, session, out);
+            }
             Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
             Request::SetOption { session, option, value } => {
                 let (sessions, mut cx) = self.split(now, out);
@@ -117,7 +120,7 @@ impl Core {
             mcp_servers: place.mcp_servers.clone(),
             choices,
         };
-        self.link.call(Purpose::Open { ticket }, request, out);
+        self.link.call(Purpose::Open { ticket, place }, request, out);
     }
 
     pub(super) fn resume_session(
@@ -128,10 +131,16 @@ impl Core {
         out: &mut Effects,
     ) {
         let is_busy = self.arriving.contains_key(session)
+            || self.late_resumes.iter().any(|(waiting, _)| waiting == session)
             || self.sessions.get(session).is_some_and(|it| it.resuming.is_some() || it.closing.is_some());
         if is_busy {
             let message = "this session is being resumed or closed already; wait for that answer";
             return out.refuse(resuming.ticket, Failure::InvalidRequest(message.to_owned()));
+        }
+        // What the lost app-server left is not swept yet: its ends have to be told first.
+        if !self.losses.is_empty() {
+            self.late_resumes.push((session.clone(), resuming));
+            return;
         }
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(resuming.ticket, failure);
@@ -139,6 +148,14 @@ impl Core {
         let request = resuming.request(session);
         self.arriving.insert(session.clone(), resuming);
         self.link.call(Purpose::Resume { session: session.clone() }, request, out);
+    }
+
+    fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
+        match self.sessions.contains_key(&session) {
+            true => self.with(now, &session, out, |session, cx| session.close(cx, Some(ticket))),
+            // Nothing to stop (V2-23).
+            false => out.respond(ticket, Reply::SessionClosed),
+        }
     }
 
     pub(super) fn prompt(

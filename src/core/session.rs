@@ -6,11 +6,13 @@ use super::ask::Permission;
 use super::choices::Chosen;
 use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
-use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId};
+use super::ids::{
+    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick,
+};
 use super::listing::Polls;
 use super::opening::Resuming;
 use super::prompts::Prompt;
-use super::request::{Ticket, Version};
+use super::request::{Place, Reply, Ticket, Version};
 use super::stopping::Closing;
 use super::texts::Texts;
 use super::turn::Front;
@@ -23,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) thread: ThreadId,
+    /// Where it works and with what: told again when its thread is loaded again.
+    pub(crate) place: Place,
     pub(crate) front: Front,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
@@ -39,12 +43,22 @@ pub(crate) struct Session {
     pub(crate) tie: Tie,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
+    /// Answers that must not come before what is held back.
+    held_answers: Vec<(Ticket, Reply)>,
+    /// The turn ended meanwhile.
+    held_end: Option<StopReason>,
     /// Requests of Codex's that came meanwhile.
     pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
     pub(crate) resuming: Option<Resuming>,
     pub(crate) closing: Option<Closing>,
     /// A replay is being told: updates go ahead of what is held.
     pub(crate) replaying: bool,
+    /// Since when Codex calls the thread idle.
+    pub(crate) idle_since: Option<Tick>,
+    /// Commands that the history shows at work in the turn that runs.
+    pub(crate) at_work: BTreeSet<ItemId>,
+    /// The cursor that was asked for last: one that comes again would never end.
+    pub(crate) cursor: Option<String>,
     /// The client was told that it exists.
     pub(crate) is_open: bool,
     /// v1: `say_woken` was said and no prompt was answered since.
@@ -74,7 +88,7 @@ pub(crate) enum Tie {
     /// `thread/resume` is on its way.
     Reviving,
     /// The app-server died and the sweep is not over: nobody can say what lives.
-    Lost,
+    Lost(Generation),
 }
 
 /// A question that is open at the client.
@@ -103,10 +117,11 @@ pub(crate) enum AskKind {
 }
 
 impl Session {
-    pub(crate) fn new(thread: &ThreadOpened, history: History) -> Self {
+    pub(crate) fn new(thread: &ThreadOpened, place: Place, history: History) -> Self {
         Self {
             id: SessionId::of(&thread.thread),
             thread: thread.thread.clone(),
+            place,
             front: Front::Idle,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
@@ -119,10 +134,15 @@ impl Session {
             polls: Polls::default(),
             tie: Tie::Loaded,
             held: Some(Vec::new()),
+            held_answers: Vec::new(),
+            held_end: None,
             held_asks: Vec::new(),
             resuming: None,
             closing: None,
             replaying: false,
+            idle_since: None,
+            at_work: BTreeSet::new(),
+            cursor: None,
             is_open: false,
             woken: false,
             // A new session is idle and quiet until told otherwise (V2-22).
@@ -158,10 +178,21 @@ impl Session {
         cx.out.update(&self.id, update);
     }
 
+    /// Answers a request, after everything that is held back.
+    pub(crate) fn answer(&mut self, cx: &mut Cx<'_>, ticket: Ticket, reply: Reply) {
+        match self.held {
+            Some(_) => self.held_answers.push((ticket, reply)),
+            None => cx.out.respond(ticket, reply),
+        }
+    }
+
     /// Lets out what was held back.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.take().into_iter().flatten() {
             cx.out.update(&self.id, update);
+        }
+        for (ticket, reply) in std::mem::take(&mut self.held_answers) {
+            cx.out.respond(ticket, reply);
         }
         for (request, ask) in std::mem::take(&mut self.held_asks) {
             self.asked(cx, request, ask);
@@ -182,6 +213,10 @@ impl Session {
 
     /// Reports the end of a turn: always, since the stop reason is news.
     pub(crate) fn report_end(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
+        if self.resuming.is_some() {
+            self.held_end = Some(stop);
+            return;
+        }
         let quiet = self.snapshot();
         let end = Snapshot { state: State::Idle(Some(stop)), background: quiet.background.clone() };
         self.reported = quiet;
@@ -190,8 +225,12 @@ impl Session {
 
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
-        let snapshot = self.snapshot();
+        let mut snapshot = self.snapshot();
         self.reported = snapshot.clone();
+        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
+        if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
+            *reason = Some(stop);
+        }
         self.emit_ahead(cx, Update::State(snapshot));
     }
 
@@ -207,7 +246,7 @@ impl Session {
 
     fn state(&self) -> State {
         match (&self.front, self.tie) {
-            (Front::Active(_), Tie::Lost) => State::Unknown,
+            (Front::Active(_), Tie::Lost(_)) => State::Unknown,
             (Front::Active(_), _) if self.waits_for_user() => State::RequiresAction,
             (Front::Active(_), _) => State::Running,
             (Front::Idle | Front::Starting { .. }, _) => State::Idle(None),

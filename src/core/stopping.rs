@@ -24,6 +24,8 @@ const CLOSE_BOUND: u64 = 4_000;
 
 /// Milliseconds that a closing command has for a gentle end.
 const CLOSE_GRACE: u64 = 2_000;
+/// How long a cancel waits for a sign that the turn runs, in ms.
+const INTERRUPT_BOUND: u64 = 1_000;
 
 /// When the end of a terminated command is missed, in ms.
 const END_EXPECTED: u64 = 2_000;
@@ -158,6 +160,7 @@ impl Session {
         }
         self.withdraw_asks(cx);
         self.interrupt_if_due(cx);
+        cx.timers.arm(cx.now.plus(INTERRUPT_BOUND), Timer::Interrupt { session: self.id.clone() });
         self.report(cx);
     }
 
@@ -166,10 +169,11 @@ impl Session {
     pub(crate) fn interrupt_if_due(&mut self, cx: &mut Cx<'_>) {
         let Front::Active(turn) = &mut self.front else { return };
         let Some(id) = turn.id.clone() else { return };
-        if !turn.cancelled || turn.interrupted {
+        if !turn.cancelled || turn.interrupted || !turn.has_started {
             return;
         }
         turn.interrupted = true;
+        cx.timers.arm(cx.now.plus(END_EXPECTED), Timer::Recheck { session: self.id.clone() });
         let request = CodexRequest::TurnInterrupt { thread: self.thread.clone(), turn: id };
         cx.link.call(Purpose::Interrupt { session: self.id.clone() }, request, cx.out);
         let by = if self.closing.is_some() { EndedBy::Close } else { EndedBy::Cancel };
@@ -180,8 +184,23 @@ impl Session {
 
     /// Codex refused an interrupt: the turn is over or about to be.
     pub(crate) fn interrupt_refused(&mut self, cx: &mut Cx<'_>, message: String) {
-        cx.out.anomaly(Anomaly::CodexRefused { method: "turn/interrupt", message });
-        self.thread_is_idle(cx);
+        let is_over = message.contains("no active turn");
+        cx.out.anomaly(Anomaly::CodexRefused { method: "turn/interrupt", message: message.clone() });
+        if is_over && self.idle_since.is_some() {
+            return self.thread_is_idle(cx);
+        }
+        if is_over {
+            // Its end is on its way, or its start: the next sign of it tries again.
+            if let Front::Active(turn) = &mut self.front {
+                turn.interrupted = false;
+            }
+            return;
+        }
+        if let Front::Active(turn) = &mut self.front {
+            (turn.cancelled, turn.interrupted) = (false, false);
+        }
+        let title = "Codex did not let itself be interrupted; the turn goes on".to_owned();
+        self.notice(cx, Severity::Warning, title, Some(message));
     }
 
     /// `session/close`, or our own end: everything of the session is stopped (D8).

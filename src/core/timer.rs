@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     Grace { stop: StopId },
     /// The last look of a stop must be over.
     StopBound { stop: StopId },
+    /// A cancelled turn has not shown that it runs: it is interrupted all the same.
+    Interrupt { session: SessionId },
     /// Codex calls the thread idle, but no end of the turn came.
     QuietTurn { session: SessionId, turn: TurnId },
     /// A closing session waits for the ends of its work.
@@ -40,6 +42,7 @@ impl Timer {
             Self::TurnBound { .. } => "a cancelled turn waits for its commands",
             Self::Grace { .. } => "a stopped command has its grace",
             Self::StopBound { .. } => "the last look at a stopped command is awaited",
+            Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",

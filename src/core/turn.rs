@@ -37,6 +37,8 @@ pub(crate) enum Front {
 pub(crate) struct Turn {
     /// `None` for a moment in a thread that was resumed in mid-turn.
     pub(crate) id: Option<TurnId>,
+    /// Codex said that it runs; before that it cannot be interrupted.
+    pub(crate) has_started: bool,
     /// The user cancelled it: an interrupt forges signs of a detach (D3).
     pub(crate) cancelled: bool,
     /// The interrupt is sent.
@@ -57,6 +59,7 @@ impl Turn {
     pub(crate) fn new(id: Option<TurnId>, waiting: Vec<Ticket>) -> Self {
         Self {
             id,
+            has_started: false,
             cancelled: false,
             interrupted: false,
             ended: None,
@@ -73,8 +76,27 @@ impl Turn {
 }
 
 impl Session {
+    /// `turn/started`.
+    pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+        self.turn_is(cx, turn);
+        self.turn_runs(cx);
+    }
+
+    /// A sign that the turn really runs: from here on it can be interrupted.
+    pub(crate) fn turn_runs(&mut self, cx: &mut Cx<'_>) {
+        if let Front::Active(turn) = &mut self.front {
+            turn.has_started = true;
+        }
+        self.interrupt_if_due(cx);
+    }
+
     /// A turn runs: Codex started it, or answered that our prompt went to it.
     pub(crate) fn turn_is(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+        self.idle_since = None;
+        // A turn of the thread reaches us, so it is loaded.
+        if self.tie == Tie::Unloaded {
+            self.tie = Tie::Loaded;
+        }
         match std::mem::replace(&mut self.front, Front::Idle) {
             Front::Active(mut active) if active.id.as_ref().is_none_or(|id| *id == turn) => {
                 active.id = Some(turn);
@@ -103,10 +125,15 @@ impl Session {
     }
 
     /// The id of a turn that was running when we came in.
-    pub(crate) fn learn_turn(&mut self, turn: &TurnId) {
-        if let Front::Active(active) = &mut self.front {
-            active.id.get_or_insert_with(|| turn.clone());
+    pub(crate) fn learn_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
+        match &mut self.front {
+            Front::Active(active) if active.id.is_none() => active.id = Some(turn.clone()),
+            Front::Active(active) if active.id.as_ref() == Some(turn) && !active.has_started => {}
+            Front::Active(_) | Front::Idle | Front::Starting { .. } => return,
         }
+        // A cancel and prompts may have waited for this.
+        self.turn_runs(cx);
+        self.pump(cx);
     }
 
     /// Whether `turn` is the one that runs.
@@ -116,7 +143,7 @@ impl Session {
 
     /// `turn/completed`.
     pub(crate) fn turn_completed(&mut self, cx: &mut Cx<'_>, turn: &TurnId, end: TurnEnd) {
-        self.learn_turn(turn);
+        self.learn_turn(cx, turn);
         if let Front::Starting { .. } = &self.front {
             self.turn_is(cx, turn.clone());
         }
@@ -152,6 +179,7 @@ impl Session {
 
     /// The thread is idle; the end of the turn should be here or on its way.
     pub(crate) fn thread_is_idle(&mut self, cx: &mut Cx<'_>) {
+        self.idle_since = Some(cx.now);
         if let Front::Active(Turn { id: Some(turn), ended: None, .. }) = &self.front {
             let timer = Timer::QuietTurn { session: self.id.clone(), turn: turn.clone() };
             cx.timers.arm(cx.now.plus(QUIET_BOUND), timer);
@@ -160,7 +188,8 @@ impl Session {
 
     /// Codex called the thread idle a while ago.
     pub(crate) fn quiet_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
-        if self.is_current(turn) && !self.has_ended() {
+        let is_quiet = self.idle_since.is_some_and(|at| cx.now.0 - at.0 >= QUIET_BOUND);
+        if is_quiet && self.is_current(turn) && !self.has_ended() {
             cx.out.anomaly(Anomaly::SilentEnd {
                 thread: self.thread.clone(),
                 item: ItemId::new(turn.as_str()),
@@ -209,7 +238,7 @@ impl Session {
                     self.turn_ended(stop.clone())
                 }
             };
-            cx.out.respond(ticket, reply);
+            self.answer(cx, ticket, reply);
         }
         self.settle_sent(cx, turn.id.as_ref(), &stop);
         self.poll_terminals(cx);

@@ -15,6 +15,9 @@ pub const COMMAND_MARKER: &str = "CODEX_TOOL_CALL_ID";
 // The sandbox around a command: it passes no signal on, and reports its own death as the command's.
 const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
 
+// Ends of the name of a program that is Codex.
+const PROGRAMS: [&str; 4] = ["-tui", "-app-server", "-x86_64", "-aarch64"];
+
 /// Identity of a process: a pid alone may belong to somebody else by the next look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessKey {
@@ -90,7 +93,8 @@ impl Processes {
     }
 
     /// Living processes with these marks that are ours to end: below our app-server, or below no
-    /// living app-server at all. Never ourselves or what we descend from.
+    /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what
+    /// we descend from.
     pub fn members(&self, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
         self.ours(scope, |process| scope.marked.is_in(process.environ()))
     }
@@ -131,7 +135,7 @@ impl Processes {
     }
 
     fn is_ours(&self, pid: u32, scope: &Scope) -> bool {
-        let is_foreign = |above: u32| self.0.process(Pid::from_u32(above)).is_some_and(is_app_server);
+        let is_foreign = |above: u32| self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex);
         // A command of ours may run an app-server of its own.
         scope.app_server.is_some_and(|ours| self.ancestors(pid).any(|above| above == ours))
             || !self.ancestors(pid).any(is_foreign)
@@ -178,15 +182,17 @@ fn role(process: &Process) -> Role {
     }
 }
 
-fn is_app_server(process: &Process) -> bool {
-    let cmd = process.cmd();
-    is_alive(process)
-        && cmd.iter().any(|word| word == "app-server")
-        // The program itself, or the script that an interpreter runs.
-        && cmd.iter().take(2).any(|word| is_codex(word))
+fn is_living_codex(process: &Process) -> bool {
+    // The program itself, or the script that an interpreter runs.
+    is_alive(process) && process.cmd().iter().take(2).any(|word| is_codex(word))
 }
 
+// By its plain name, as a script (`codex.js`) or with its platform (`codex-x86_64-...`). Not what Codex
+// puts between itself and a command, which may outlive it: `codex-linux-sandbox` and the like.
 fn is_codex(word: &OsStr) -> bool {
-    let name = std::path::Path::new(word).file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with("codex")
+    let name = std::path::Path::new(word).file_name().unwrap_or_default().to_string_lossy();
+    let Some(rest) = name.strip_prefix("codex") else {
+        return false;
+    };
+    rest.is_empty() || rest.starts_with('.') || PROGRAMS.iter().any(|it| rest.starts_with(it))
 }

@@ -10,14 +10,46 @@ use testkit::belief::Version;
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Act {
     /// `initialize`.
-    Hello,
+    Hello {
+        #[serde(default)]
+        can: Vec<Can>,
+    },
     /// `session/new`.
     Open,
     Prompt {
         text: String,
+        /// The client's own key, which v1 does not have.
+        #[serde(default)]
+        key: Option<String>,
         #[serde(default)]
         session: usize,
     },
+    /// `session/list`.
+    List {
+        #[serde(default)]
+        cursor: Option<String>,
+    },
+    /// `session/set_config_option`.
+    SetOption {
+        option: String,
+        value: String,
+        #[serde(default)]
+        session: usize,
+    },
+    /// v1 `session/set_mode`, v2 the option `mode`.
+    SetMode {
+        mode: String,
+        #[serde(default)]
+        session: usize,
+    },
+    /// v2 `tool_call/cancel`, nothing in v1.
+    CancelToolCall {
+        call: String,
+        #[serde(default)]
+        session: usize,
+    },
+    /// `$/cancel_request` of the newest request.
+    CancelRequest,
     Cancel {
         #[serde(default)]
         session: usize,
@@ -39,9 +71,25 @@ pub(crate) enum Act {
         replay: bool,
     },
     /// Answers the oldest open question with its first option of this kind, or `cancelled`.
+    /// An elicitation can be answered with `decline`.
     Answer { kind: String },
+    /// Accepts the oldest open elicitation, with this content if it is a form.
+    Fill {
+        #[serde(default)]
+        content: Option<Value>,
+    },
     /// Closes our stdin.
     Eof,
+}
+
+/// What a client says it can do beyond what every client of the stories can.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Can {
+    /// Forms and pages.
+    Elicitation,
+    /// v1 `notice`; every v2 client can.
+    Notices,
 }
 
 #[derive(Debug)]
@@ -86,7 +134,7 @@ impl Client {
     pub(crate) fn act(&mut self, act: &Act) -> Vec<Value> {
         let v1 = self.version == Version::V1;
         match act {
-            Act::Hello => vec![self.hello()],
+            Act::Hello { can } => vec![self.hello(can)],
             Act::Open => {
                 self.opening.insert(self.n_requests + 1, None);
                 vec![self.request("session/new", json!({"cwd": "/workspace/project", "mcpServers": []}))]
@@ -100,13 +148,38 @@ impl Client {
                 let method = if *replay && v1 { "session/load" } else { "session/resume" };
                 vec![self.request(method, params)]
             }
-            Act::Prompt { text, session } => self.prompt(*session, text),
+            Act::Prompt { text, key, session } => self.prompt(*session, text, key.as_deref().filter(|_| !v1)),
+            Act::List { cursor } => {
+                let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+                vec![self.request("session/list", params)]
+            }
+            Act::SetOption { option, value, session } => {
+                let mut params = json!({"configId": option, "value": value});
+                if !v1 {
+                    params["type"] = json!("id");
+                }
+                self.about(*session, "session/set_config_option", params)
+            }
+            Act::SetMode { mode, session } if v1 => {
+                self.about(*session, "session/set_mode", json!({"modeId": mode}))
+            }
+            Act::SetMode { mode, session } => {
+                let params = json!({"configId": "mode", "type": "id", "value": mode});
+                self.about(*session, "session/set_config_option", params)
+            }
+            Act::CancelToolCall { .. } if v1 => Vec::new(),
+            Act::CancelToolCall { call, session } => {
+                self.about(*session, "tool_call/cancel", json!({"toolCallId": call}))
+            }
+            Act::CancelRequest => {
+                let params = json!({"requestId": self.n_requests});
+                vec![json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})]
+            }
             Act::CancelTerminal { terminal, session } if v1 => {
-                self.prompt(*session, &format!("/stop {terminal}"))
+                self.prompt(*session, &format!("/stop {terminal}"), None)
             }
             Act::CancelTerminal { terminal, session } => {
-                let Some(session) = self.session(*session).map(str::to_owned) else { return Vec::new() };
-                vec![self.request("terminal/cancel", json!({"sessionId": session, "terminalId": terminal}))]
+                self.about(*session, "terminal/cancel", json!({"terminalId": terminal}))
             }
             Act::Cancel { session } => {
                 let Some(session) = self.session(*session).map(str::to_owned) else { return Vec::new() };
@@ -126,16 +199,23 @@ impl Client {
                 }
                 lines
             }
-            Act::Close { session } => {
-                let Some(session) = self.session(*session).map(str::to_owned) else { return Vec::new() };
-                vec![self.request("session/close", json!({"sessionId": session}))]
-            }
-            Act::Answer { kind } if self.questions.is_empty() => {
-                let _ = kind;
-                Vec::new()
+            Act::Close { session } => self.about(*session, "session/close", json!({})),
+            Act::Answer { .. } | Act::Fill { .. } if self.questions.is_empty() => Vec::new(),
+            Act::Fill { content } => {
+                let question = self.questions.remove(0);
+                let mut result = json!({"action": "accept"});
+                if let Some(content) = content {
+                    result["content"] = content.clone();
+                }
+                vec![json!({"jsonrpc": "2.0", "id": question["id"], "result": result})]
             }
             Act::Answer { kind } => {
                 let question = self.questions.remove(0);
+                if kind == "decline" && question["method"] == "elicitation/create" {
+                    return vec![
+                        json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}),
+                    ];
+                }
                 let options = question["params"]["options"].as_array().into_iter().flatten();
                 let option = options.clone().find(|option| option["kind"] == kind.as_str());
                 vec![match option {
@@ -175,8 +255,8 @@ impl Client {
         }
     }
 
-    fn hello(&mut self) -> Value {
-        let params = match self.version {
+    fn hello(&mut self, can: &[Can]) -> Value {
+        let mut params = match self.version {
             Version::V1 => {
                 json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"terminal_output": true}}})
             }
@@ -184,15 +264,33 @@ impl Client {
                 json!({"protocolVersion": 2, "info": {"name": "replay", "version": "0"}, "capabilities": {}})
             }
         };
+        let v1 = self.version == Version::V1;
+        let capabilities = &mut params[if v1 { "clientCapabilities" } else { "capabilities" }];
+        if can.contains(&Can::Elicitation) {
+            capabilities["elicitation"] = json!({"form": {}, "url": {}});
+        }
+        if can.contains(&Can::Notices) && v1 {
+            capabilities["session"] = json!({"notices": {}});
+        }
         self.request("initialize", params)
     }
 
-    fn prompt(&mut self, session: usize, text: &str) -> Vec<Value> {
-        let Some(session) = self.session(session).map(str::to_owned) else { return Vec::new() };
-        vec![self.request(
-            "session/prompt",
-            json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}),
-        )]
+    fn prompt(&mut self, session: usize, text: &str, key: Option<&str>) -> Vec<Value> {
+        let mut params = json!({"prompt": [{"type": "text", "text": text}]});
+        if let Some(key) = key {
+            params["idempotencyKey"] = json!(key);
+        }
+        self.about(session, "session/prompt", params)
+    }
+
+    /// A request about a session; none where there is no such session.
+    fn about(&mut self, session: usize, method: &str, more: Value) -> Vec<Value> {
+        let Some(session) = self.session(session) else { return Vec::new() };
+        let mut params = json!({"sessionId": session});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            params[name] = value.clone();
+        }
+        vec![self.request(method, params)]
     }
 
     fn request(&mut self, method: &str, params: Value) -> Value {

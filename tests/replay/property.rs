@@ -135,7 +135,7 @@ fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), Stri
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
     let mut world = World::new(plan.version, server, OnFault::Stop);
     let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
-    world.act(&Act::Hello);
+    world.act(&Act::Hello { can: Vec::new() });
     world.act(&Act::Open);
     world.act(&Act::Open);
     wire.pass(&mut world, 100)?;
@@ -161,7 +161,9 @@ fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), Stri
 fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
     let name = |world: &World, session: usize| world.sessions().get(session).cloned();
     match *one {
-        Move::Prompt(session) => world.act(&Act::Prompt { text: format!("at {}", world.now()), session }),
+        Move::Prompt(session) => {
+            world.act(&Act::Prompt { text: format!("at {}", world.now()), key: None, session });
+        }
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
         Move::CancelTerminal(session, nth) => {
             let live = name(world, session).map(|session| world.server.live(&session)).unwrap_or_default();

@@ -19,6 +19,8 @@ pub(crate) struct Server {
     /// Lines to send by time and order: the thread they are of, if any.
     queue: BTreeMap<(u64, u64), (Option<usize>, Value)>,
     n_queued: u64,
+    /// Answers that a story has put in the place of the player's, by method, for the next call each.
+    scripted: BTreeMap<String, VecDeque<Value>>,
 }
 
 impl Server {
@@ -44,6 +46,29 @@ impl Server {
         thread
     }
 
+    /// The next call of `method` is answered so: `{result}` or `{error}`.
+    pub(crate) fn script(&mut self, method: &str, answer: Value) {
+        self.scripted.entry(method.to_owned()).or_default().push_back(answer);
+    }
+
+    /// The next turn that no recording has goes on until somebody says that it is over.
+    pub(crate) fn hold(&mut self) {
+        self.threads.iter_mut().for_each(Thread::hold);
+    }
+
+    /// A command of the first thread is gone, and nobody says so.
+    pub(crate) fn vanish(&mut self, item: &str) {
+        self.threads.iter_mut().for_each(|thread| thread.vanish(item));
+    }
+
+    /// What the first thread says when told to say `line`: `$thread` and `$turn` are its own.
+    pub(crate) fn say(&mut self, line: Value) -> Option<Value> {
+        let Some(thread) = self.threads.first_mut() else { return Some(line) };
+        let line = line.to_string().replace("\"$thread\"", &json!(thread.id()).to_string());
+        let line = line.replace("\"$turn\"", &json!(thread.newest_turn()).to_string());
+        thread.send(serde_json::from_str(&line).expect("ids are put in as JSON"))
+    }
+
     /// When the next line is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.queue.keys().next().map(|(at, _)| *at)
@@ -67,6 +92,10 @@ impl Server {
     /// Takes one of our lines.
     pub(crate) fn handle(&mut self, now: u64, line: &Value) {
         let (id, params) = (&line["id"], &line["params"]);
+        let scripted = line["method"].as_str().and_then(|method| self.scripted.get_mut(method)?.pop_front());
+        if let Some(answer) = scripted {
+            return self.answer(now, id, answer);
+        }
         match line["method"].as_str() {
             Some("initialized") => {}
             Some("initialize") => self.answer(

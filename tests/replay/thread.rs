@@ -24,6 +24,9 @@ pub(crate) struct Thread {
     ended: BTreeSet<String>,
     turn: Option<String>,
     ended_turns: BTreeSet<String>,
+    newest_turn: String,
+    /// A turn that no recording has does not end by itself.
+    held: bool,
     /// Requests to the user that are open, with the item they are about.
     asks: Vec<(Value, String)>,
     /// Commands that wait for an approval: the item as it was started.
@@ -59,6 +62,8 @@ impl Thread {
             ended: BTreeSet::new(),
             turn: None,
             ended_turns: BTreeSet::new(),
+            newest_turn: String::new(),
+            held: false,
             asks: Vec::new(),
             waiting: BTreeMap::new(),
             inputs: Vec::new(),
@@ -77,6 +82,21 @@ impl Thread {
     /// Items of the commands that run now.
     pub(crate) fn live(&self) -> BTreeSet<String> {
         self.live.keys().cloned().collect()
+    }
+
+    /// The turn that runs, or the last that did.
+    pub(crate) fn newest_turn(&self) -> &str {
+        self.turn.as_ref().unwrap_or(&self.newest_turn)
+    }
+
+    /// The next turn that no recording has goes on until its end is said.
+    pub(crate) fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// A command is gone without a word.
+    pub(crate) fn vanish(&mut self, item: &str) {
+        self.live.remove(item);
     }
 
     /// Whether the running turn has commands of its own.
@@ -236,6 +256,7 @@ impl Thread {
                     return false;
                 }
                 self.turn.take_if(|running| *running == turn);
+                self.newest_turn = turn;
             }
             "item/started" if command => {
                 let item = params["item"].clone();
@@ -314,14 +335,11 @@ impl Thread {
             ),
         ];
         lines.extend(self.message(&turn, &key, &content).into_iter().map(|(_, line)| (4, line)));
-        lines.push((6, self.status("idle")));
-        lines.push((
-            7,
-            self.line(
-                "turn/completed",
-                json!({"turn": {"id": turn, "items": [], "status": "completed", "error": null}}),
-            ),
-        ));
+        if !std::mem::take(&mut self.held) {
+            let end = json!({"turn": {"id": turn, "items": [], "status": "completed", "error": null}});
+            lines.push((6, self.status("idle")));
+            lines.push((7, self.line("turn/completed", end)));
+        }
         (json!({"result": {"turn": {"id": turn, "items": [], "status": "inProgress"}}}), lines)
     }
 

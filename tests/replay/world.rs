@@ -12,7 +12,7 @@ use appserver_acp::core::input::{Pressure, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
 use appserver_acp::map;
-use appserver_acp::map::row::Side;
+use appserver_acp::map::row::{ItemEvent, Side};
 use appserver_acp::trace::rules::rules_of;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -67,6 +67,8 @@ pub(crate) struct World {
     leaving: bool,
     exit: Option<i32>,
     trace: Vec<String>,
+    /// Our lines to Codex.
+    asked: Vec<Value>,
     faults: Vec<Fault>,
     /// Rules of the protocol map that a line of this world came under.
     hit: BTreeSet<String>,
@@ -91,6 +93,7 @@ impl World {
             leaving: false,
             exit: None,
             trace: Vec::new(),
+            asked: Vec::new(),
             faults: Vec::new(),
             hit: BTreeSet::new(),
         }
@@ -168,7 +171,20 @@ impl World {
         {
             self.outputs.insert((thread.to_owned(), id.to_owned()), output.to_owned());
         }
+        self.hit.extend(history_rules(line));
         self.deliver_text(&line.to_string());
+    }
+
+    /// Codex says a line that was made by hand.
+    pub(crate) fn say_of_codex(&mut self, line: Value) {
+        if let Some(line) = self.server.say(line) {
+            self.deliver(&line);
+        }
+    }
+
+    /// Our lines to Codex so far, in order.
+    pub(crate) fn asked_of_codex(&self) -> &[Value] {
+        &self.asked
     }
 
     /// Bytes of Codex arrive that may be no message.
@@ -267,7 +283,8 @@ impl World {
         }
     }
 
-    fn say(&mut self, line: &Value) {
+    /// The client says a line of its own.
+    pub(crate) fn say(&mut self, line: &Value) {
         self.trace.push(json!({"at": self.now, "sent": line}).to_string());
         self.belief.sent(line);
         let text = line.to_string();
@@ -302,11 +319,12 @@ impl World {
                 self.hear(&line, replies);
             }
             Departure::ToCodex { generation, line } => {
+                let line: Value = serde_json::from_str(&line).expect("a line to codex is JSON");
                 self.hit.extend(asked_rule(&line));
                 if self.generation == Some(generation) {
-                    let line = serde_json::from_str(&line).expect("a line to codex is JSON");
                     self.server.handle(self.now, &line);
                 }
+                self.asked.push(line);
             }
             Departure::StartCodex(generation) => self.generation = Some(generation),
             Departure::EndCodex(generation) => {
@@ -382,8 +400,22 @@ fn sent_rules(version: Version, line: &str) -> Vec<String> {
     method.into_iter().chain(kind).map(|row| row.rule.as_str().to_owned()).collect()
 }
 
-/// The rule of a call to Codex.
-fn asked_rule(line: &str) -> Option<String> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    Some(map::codex_request(line["method"].as_str()?)?.rule.as_str().to_owned())
+/// The rule of a call to Codex, or of a notification.
+fn asked_rule(line: &Value) -> Option<String> {
+    let method = line["method"].as_str()?;
+    let row = match line.get("id") {
+        Some(_) => map::codex_request(method),
+        None => map::rows()
+            .iter()
+            .find(|row| row.kind == map::row::Kind::CodexClientNotification && row.name == method),
+    };
+    Some(row?.rule.as_str().to_owned())
+}
+
+/// The rules of the items of a page of history.
+fn history_rules(line: &Value) -> impl Iterator<Item = String> {
+    let entries = line["result"]["data"].as_array().into_iter().flatten();
+    let kinds = entries.filter_map(|entry| entry["item"]["type"].as_str());
+    let rows = kinds.filter_map(|kind| map::codex_item(kind, ItemEvent::History));
+    rows.map(|row| row.rule.as_str().to_owned())
 }

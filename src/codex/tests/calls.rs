@@ -129,19 +129,25 @@ fn the_other_requests() {
     let cursor = || Some("c".to_owned());
     let cases = [
         (
-            CodexRequest::ThreadResume { thread: thread(), cwd: None, mcp_servers: Vec::new() },
+            CodexRequest::ThreadResume {
+                thread: thread(),
+                cwd: None,
+                roots: Vec::new(),
+                mcp_servers: Vec::new(),
+            },
             json!({"threadId": "t", "excludeTurns": true}),
         ),
         (
             CodexRequest::ThreadResume {
                 thread: thread(),
                 cwd: Some("/w".into()),
+                roots: vec!["/lib".into()],
                 mcp_servers: vec![McpServer {
                     name: "s".into(),
                     transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
                 }],
             },
-            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w",
+            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
         ),
         (
