@@ -149,6 +149,13 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
+fn until_named(pid: u32, name: &str) {
+    let comm = || std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    while comm().trim_end() != name {
+        std::thread::yield_now();
+    }
+}
+
 fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| state != 'Z')
 }
@@ -223,7 +230,10 @@ fn a_child_in_a_session_of_its_own_is_asked_as_well() {
 #[test]
 fn a_daemon_that_forked_twice_is_asked_as_well() {
     let mut rig = Rig::new();
-    let pids = rig.command(&["sh", "-c", "setsid sh -c 'sleep 60 & echo $!' & sleep 60; exit 0"]);
+    let pids = rig.command(&["sh", "-c", "setsid sh -c 'sleep 60 & echo $! $$' & sleep 60; exit 0"]);
+    while is_alive(pids[1]) {
+        std::thread::yield_now();
+    }
     assert!(asked_with_term(rig.ask()));
     assert_eq!(rig.next(), StopReport::Gone { escaped: 1, killed: 0 });
     assert!(!is_alive(pids[0]));
@@ -267,6 +277,29 @@ fn what_a_handler_starts_while_it_ends_is_found_later() {
 }
 
 #[test]
+fn a_request_that_a_fork_took_before_its_exec_is_repeated() {
+    // The subshell has the command line of its parent, takes the request, and becomes a program.
+    let mut rig = Rig::running(
+        "(trap 'exec sleep 60' TERM; sleep 60 & echo $!; while :; do wait; done) & trap 'exit 0' TERM; wait",
+    );
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    rig.code();
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_request_that_a_handler_took_is_not_repeated() {
+    let mut rig = Rig::running(
+        "trap 'echo >> $DIR/witness; sleep 0.5; exit 0' TERM; sleep 60 & echo $!; while :; do wait; done",
+    );
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    assert_eq!(rig.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(rig.dir.path().join("witness")).unwrap(), "\n");
+}
+
+#[test]
 fn what_starts_itself_again_and_again_is_ended_for_good() {
     let script = "trap '' TERM; echo; while :; do setsid sleep 60 & wait; done";
     let mut rig = Rig::running(script);
@@ -301,10 +334,7 @@ fn many_members_are_asked_at_once() {
 fn a_child_without_environment_is_found_by_its_session() {
     let mut rig = Rig::new();
     let pids = rig.command(&["sh", "-c", "env -i sleep 60 & echo $!; wait"]);
-    let comm = || std::fs::read_to_string(format!("/proc/{}/comm", pids[0])).unwrap();
-    while comm() != "sleep\n" {
-        std::thread::yield_now();
-    }
+    until_named(pids[0], "sleep");
     assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
     assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
     assert!(!is_alive(pids[0]));
@@ -314,9 +344,11 @@ fn a_child_without_environment_is_found_by_its_session() {
 #[test]
 fn a_sandbox_is_not_asked_but_what_runs_in_it_is() {
     let mut rig = Rig::new();
-    let inner = "trap 'exit 3' TERM; sleep 60 & echo $!; wait";
+    let inner = "trap 'exit 3' TERM; sleep 60 & echo \\$!; wait";
     let sandbox = rig.program("bwrap", &format!("trap 'exit 9' TERM\nsetsid sh -c \"{inner}\"\nexit $?"));
-    rig.command(&[&sandbox]);
+    let pids = rig.command(&[&sandbox]);
+    // In the middle of its exec it would be found later.
+    until_named(pids[0], "sleep");
     let asked = rig.ask();
     assert_eq!(asked, StopReport::Signalled { with: Gentle::Term, members: 2 });
     // The session that the sandbox made for the command is no escape.
