@@ -7,6 +7,7 @@ use super::signal::{self, Sent, Signal};
 use super::tree::{ProcessKey, Processes, Role, Scope};
 use crate::core::input::{Gentle, StopReport};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -16,6 +17,8 @@ const WATCH: Duration = Duration::from_millis(50);
 const POLL: Duration = Duration::from_millis(20);
 /// For handlers of the last SIGTERM, and again for each SIGKILL to take effect.
 const BOUND: Duration = Duration::from_millis(500);
+/// The last time that is waited for a fork to become a program of its own; from `WATCH` on.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// A process may fork between the look and the signal.
 const KILL_ROUNDS: u32 = 3;
 
@@ -30,11 +33,14 @@ pub(super) struct Pursuit {
     /// moment, so that the next look decides.
     in_doubt: bool,
     leader: Option<Leader>,
-    /// Everything that was ever seen of it.
-    seen: BTreeSet<ProcessKey>,
+    /// Everything that was ever seen of it, with the command line of then.
+    seen: BTreeMap<ProcessKey, Vec<OsString>>,
     /// What was alive at the last full look.
     watched: BTreeSet<ProcessKey>,
     asked: BTreeSet<ProcessKey>,
+    /// What may have been a fork before its exec when it was asked: a handler inherited from the
+    /// parent swallows the request, and is forgotten by the exec.
+    forks: BTreeSet<ProcessKey>,
     escaped: BTreeSet<ProcessKey>,
     killed: BTreeSet<ProcessKey>,
 }
@@ -43,8 +49,10 @@ pub(super) struct Pursuit {
 enum Stage {
     /// Nothing is found yet.
     Seeking,
-    /// All that was found is asked to end.
-    Asked,
+    /// All that was found is asked to end. When forks are looked at again, and how long that took.
+    Asked {
+        settle: Option<(Instant, Duration)>,
+    },
     /// Nothing was found, and nothing is done until told so.
     Idle,
     /// To be ended for good.
@@ -87,9 +95,10 @@ impl Pursuit {
             due: Some(now),
             in_doubt: false,
             leader: None,
-            seen: BTreeSet::new(),
+            seen: BTreeMap::new(),
             watched: BTreeSet::new(),
             asked: BTreeSet::new(),
+            forks: BTreeSet::new(),
             escaped: BTreeSet::new(),
             killed: BTreeSet::new(),
         }
@@ -103,7 +112,7 @@ impl Pursuit {
     /// What is left is ended for good; due at once.
     pub(super) fn finish(&mut self, now: Instant) {
         match self.stage {
-            Stage::Seeking | Stage::Asked | Stage::Idle => {
+            Stage::Seeking | Stage::Asked { .. } | Stage::Idle => {
                 self.stage = Stage::Finishing;
                 self.in_doubt = false;
                 self.due = Some(now);
@@ -117,7 +126,7 @@ impl Pursuit {
         let (poll, until) = match self.stage {
             Stage::Idle => return false,
             Stage::Seeking | Stage::Finishing => return true,
-            Stage::Asked => (WATCH, None),
+            Stage::Asked { settle } => (WATCH, settle.map(|(at, _)| at)),
             Stage::Terminated { until } | Stage::Killed { until, .. } => (POLL, Some(until)),
         };
         if self.in_doubt || until.is_some_and(|until| until <= now) {
@@ -130,7 +139,10 @@ impl Pursuit {
     /// After a full look: sends what is to be sent.
     pub(super) fn looked(&mut self, processes: &mut Processes, now: Instant) -> Found {
         let members = self.members(processes);
-        self.seen.extend(members.keys());
+        for key in members.keys() {
+            let line = || processes.command(*key).unwrap_or_default().to_vec();
+            self.seen.entry(*key).or_insert_with(line);
+        }
         self.watched = members.keys().copied().collect();
         let is_nothing = members.is_empty();
         if is_nothing && !std::mem::replace(&mut self.in_doubt, is_nothing) {
@@ -149,7 +161,8 @@ impl Pursuit {
                         Found::Report(StopReport::NotFound)
                     }
                     Some(leader) => {
-                        (self.stage, self.due) = (Stage::Asked, Some(now + POLL));
+                        let settle = (!self.forks.is_empty()).then(|| (now + WATCH, WATCH));
+                        (self.stage, self.due) = (Stage::Asked { settle }, Some(now + POLL));
                         Found::Report(StopReport::Signalled { with: leader.with, members: n_asked })
                     }
                 }
@@ -157,9 +170,19 @@ impl Pursuit {
             _ if is_nothing => {
                 Found::End(StopReport::Gone { escaped: count(&self.escaped), killed: count(&self.killed) })
             }
-            Stage::Asked => {
+            Stage::Asked { settle } if self.asked.iter().any(|key| members.contains_key(key)) => {
+                // What is new may be at work for a handler: it is asked after those before it ended.
+                self.ask_execed(processes, &members);
+                let wait = settle.map(|(_, waited)| waited * 4);
+                let wait = wait.filter(|wait| !self.forks.is_empty() && *wait <= SETTLE_MAX);
+                let settle = wait.map(|wait| (now + wait, wait));
+                (self.stage, self.due) = (Stage::Asked { settle }, Some(now + WATCH));
+                Found::Nothing
+            }
+            Stage::Asked { .. } => {
                 self.ask(processes, &members);
-                self.due = Some(now + WATCH);
+                let settle = (!self.forks.is_empty()).then(|| (now + WATCH, WATCH));
+                (self.stage, self.due) = (Stage::Asked { settle }, Some(now + WATCH));
                 Found::Nothing
             }
             Stage::Finishing => {
@@ -186,22 +209,41 @@ impl Pursuit {
     }
 
     /// Asks those that were not asked yet, the leader first: a shell whose child ends before it
-    /// heard of the end goes on with its script. How many were reached.
+    /// heard of the end goes on with its script. How many took it.
     fn ask(&mut self, processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) -> u32 {
         let Some(leader) = self.leader else { return 0 };
-        let signal = match leader.with {
-            Gentle::Int => Signal::Int,
-            Gentle::Term => Signal::Term,
-        };
         let mut order: Vec<ProcessKey> =
             asked_gently(members).filter(|key| !self.asked.contains(key)).collect();
         order.sort_by_key(|key| (*key != leader.key, key.started, key.pid));
-        let mut n_reached = 0;
+        let mut n_asked = 0;
         for key in order {
             self.asked.insert(key);
-            n_reached += u32::from(request(processes, key, members[&key], signal) == Sent::Delivered);
+            if self.may_be_fork(key) {
+                self.forks.insert(key);
+            }
+            // Some end of the end of those before them.
+            n_asked += u32::from(request(processes, key, members[&key], leader.signal()) != Sent::Refused);
         }
-        n_reached
+        n_asked
+    }
+
+    /// Asks those once more that became another program since they were asked.
+    fn ask_execed(&mut self, processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
+        let Some(leader) = self.leader else { return };
+        self.forks.retain(|key| {
+            let Some(role) = members.get(key) else { return false };
+            let is_same = processes.command(*key) == self.seen.get(key).map(Vec::as_slice);
+            if !is_same {
+                request(processes, *key, *role, leader.signal());
+            }
+            is_same
+        });
+    }
+
+    /// Whether it has the command line of another one: a subshell has too, and keeps it.
+    fn may_be_fork(&self, key: ProcessKey) -> bool {
+        let Some(line) = self.seen.get(&key) else { return false };
+        line.is_empty() || self.seen.iter().any(|(other, it)| *other != key && it == line)
     }
 
     fn kill(
@@ -228,7 +270,7 @@ impl Pursuit {
             return members;
         };
         // A session id is nobody else's for as long as a process that we know is in that session.
-        let mut known = self.seen.iter().chain(members.keys());
+        let mut known = self.seen.keys().chain(members.keys());
         let is_in_use = known.any(|key| processes.session(*key) == Some(leader.key.pid));
         if leader.leads_session && is_in_use {
             members.extend(processes.in_session(leader.key.pid, &self.scope));
@@ -266,6 +308,13 @@ impl Leader {
             with: if place::has_tty(leader.pid) { Gentle::Int } else { Gentle::Term },
             home: home.and_then(|key| place::group(key.pid)),
         })
+    }
+
+    fn signal(&self) -> Signal {
+        match self.with {
+            Gentle::Int => Signal::Int,
+            Gentle::Term => Signal::Term,
+        }
     }
 
     fn was_left_by(&self, key: ProcessKey) -> bool {

@@ -114,6 +114,11 @@ impl Processes {
         self.find(key)?.parent().map(Pid::as_u32)
     }
 
+    /// Command line of this process, if it is still the same one.
+    pub fn command(&self, key: ProcessKey) -> Option<&[OsString]> {
+        self.find(key).map(Process::cmd)
+    }
+
     fn ours(&self, scope: &Scope, is_sought: impl Fn(&Process) -> bool) -> BTreeMap<ProcessKey, Role> {
         let ourselves = std::process::id();
         let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
