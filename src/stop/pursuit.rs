@@ -35,7 +35,7 @@ pub(super) struct Pursuit {
     leader: Option<Leader>,
     /// Everything that was ever seen of it, with the command line of then.
     seen: BTreeMap<ProcessKey, Vec<OsString>>,
-    /// What was alive at the last full look.
+    /// Whose end calls for the next full look.
     watched: BTreeSet<ProcessKey>,
     asked: BTreeSet<ProcessKey>,
     /// What may have been a fork before its exec when it was asked: a handler inherited from the
@@ -143,17 +143,29 @@ impl Pursuit {
             let line = || processes.command(*key).unwrap_or_default().to_vec();
             self.seen.entry(*key).or_insert_with(line);
         }
-        self.watched = members.keys().copied().collect();
         let is_nothing = members.is_empty();
         if is_nothing && !std::mem::replace(&mut self.in_doubt, is_nothing) {
             self.due = Some(now + POLL);
             return Found::Nothing;
         }
         self.in_doubt = false;
+        let found = self.act(processes, &members, now);
+        let is_asked = matches!(self.stage, Stage::Asked { .. });
+        self.watched = members.into_keys().filter(|key| !is_asked || self.asked.contains(key)).collect();
+        found
+    }
+
+    fn act(
+        &mut self,
+        processes: &mut Processes,
+        members: &BTreeMap<ProcessKey, Role>,
+        now: Instant,
+    ) -> Found {
+        let is_nothing = members.is_empty();
         match self.stage {
             Stage::Idle => Found::Nothing,
             Stage::Seeking => {
-                let n_asked = self.ask(processes, &members);
+                let n_asked = self.ask(processes, members);
                 match self.leader.filter(|_| members.values().any(|role| *role != Role::Wrapper)) {
                     // A sandbox alone cannot be asked.
                     None => {
@@ -172,7 +184,7 @@ impl Pursuit {
             }
             Stage::Asked { settle } if self.asked.iter().any(|key| members.contains_key(key)) => {
                 // What is new may be at work for a handler: it is asked after those before it ended.
-                self.ask_execed(processes, &members);
+                self.ask_execed(processes, members);
                 let wait = settle.map(|(_, waited)| waited * 4);
                 let wait = wait.filter(|wait| !self.forks.is_empty() && *wait <= SETTLE_MAX);
                 let settle = wait.map(|wait| (now + wait, wait));
@@ -180,28 +192,28 @@ impl Pursuit {
                 Found::Nothing
             }
             Stage::Asked { .. } => {
-                self.ask(processes, &members);
+                self.ask(processes, members);
                 let settle = (!self.forks.is_empty()).then(|| (now + WATCH, WATCH));
                 (self.stage, self.due) = (Stage::Asked { settle }, Some(now + WATCH));
                 Found::Nothing
             }
             Stage::Finishing => {
-                for key in asked_gently(&members) {
+                for key in asked_gently(members) {
                     request(processes, key, members[&key], Signal::Term);
                 }
                 (self.stage, self.due) = (Stage::Terminated { until: now + BOUND }, Some(now + POLL));
                 Found::Nothing
             }
             Stage::Terminated { .. } => {
-                self.kill(processes, &members, 1, now);
+                self.kill(processes, members, 1, now);
                 Found::Nothing
             }
             Stage::Killed { rounds, .. } if rounds < KILL_ROUNDS => {
-                self.kill(processes, &members, rounds + 1, now);
+                self.kill(processes, members, rounds + 1, now);
                 Found::Nothing
             }
             Stage::Killed { .. } => Found::End(StopReport::Left {
-                left: count(&self.watched),
+                left: u32::try_from(members.len()).unwrap_or(u32::MAX),
                 escaped: count(&self.escaped),
                 killed: count(&self.killed),
             }),

@@ -2,7 +2,7 @@
 //!
 //! Takes acts, gives reports. All stops share its looks at the processes: a close has many.
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 use super::pursuit::{Found, Pursuit};

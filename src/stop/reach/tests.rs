@@ -289,6 +289,21 @@ fn a_request_that_a_fork_took_before_its_exec_is_repeated() {
 }
 
 #[test]
+fn what_is_seen_while_a_handler_runs_is_asked_once_the_handler_is_over() {
+    // Two of the same command line have it look again while the handler is at work.
+    let mut rig = Rig::new();
+    let script = "trap 'setsid sleep 60 & sleep 0.4; exit 0' TERM
+        sleep 60 & a=$!; sleep 60 & echo $a $!; while :; do wait; done";
+    for pid in rig.command(&["sh", "-c", script]) {
+        until_named(pid, "sleep");
+    }
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 1, killed: 0 });
+    assert_eq!(rig.code(), Some(0));
+    rig.assert_nothing_left();
+}
+
+#[test]
 fn a_request_that_a_handler_took_is_not_repeated() {
     let mut rig = Rig::running(
         "trap 'echo >> $DIR/witness; sleep 0.5; exit 0' TERM; sleep 60 & echo $!; while :; do wait; done",
