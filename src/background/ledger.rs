@@ -228,11 +228,6 @@ impl Ledger {
         self.seq
     }
 
-    /// Whether any command has a process.
-    pub(crate) fn has_processes(&self) -> bool {
-        self.open.values().any(|call| call.live().is_some())
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
