@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 /// Clears screen and scrollback: what follows replaces what a client's terminal shows.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[3J\u{1b}[H";
 
+/// Stands between a text that was streamed and the whole text that contradicts it.
+const CORRECTED: &str = "\n\n*(corrected)*\n\n";
+
 type Outcome = Result<v1::SessionUpdate, Dropped>;
 
 impl Encoder {
@@ -67,12 +70,14 @@ impl Encoder {
             }
             Update::AgentMessage { message, text } => {
                 let streamed = view.messages.entry(message.clone()).or_default();
-                let tail = text.strip_prefix(streamed.as_str()).ok_or(Dropped::ContradictsStream)?;
-                if tail.is_empty() {
-                    return Err(Dropped::AlreadySent);
-                }
-                streamed.push_str(tail);
-                Ok(v1::SessionUpdate::AgentMessageChunk(chunk(message, tail)))
+                let more = match text.strip_prefix(streamed.as_str()) {
+                    Some("") => return Err(Dropped::AlreadySent),
+                    Some(tail) => tail.to_owned(),
+                    // Nothing takes a chunk back: the right text follows the wrong one.
+                    None => format!("{CORRECTED}{text}"),
+                };
+                streamed.clone_from(text);
+                Ok(v1::SessionUpdate::AgentMessageChunk(chunk(message, &more)))
             }
             Update::ThoughtText { message, text } => {
                 Ok(v1::SessionUpdate::AgentThoughtChunk(chunk(message, text)))
