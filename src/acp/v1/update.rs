@@ -199,12 +199,18 @@ impl SessionView {
     ) -> Result<v1::ToolCallUpdateFields, Dropped> {
         let mut fields = self.change(call, change)?;
         let mut view = self.calls.remove(call).ok_or(Dropped::UnknownCall)?;
-        // The whole output is known at the end; a text display has only what was streamed.
-        if let (true, Display::Text(tail), Some(CallOutput::Command { text, .. })) =
-            (view.has_terminal(), &mut view.display, &change.output)
+        if view.has_terminal()
+            && let Display::Text(tail) = &mut view.display
         {
-            tail.replace(text);
-            fields.content = content_to_send(&view);
+            let mut is_news = tail.tells_end();
+            // The whole output is known at the end; a text display has only what was streamed.
+            if let Some(CallOutput::Command { text, .. }) = &change.output {
+                tail.replace(text);
+                is_news = true;
+            }
+            if is_news {
+                fields.content = content_to_send(&view);
+            }
         }
         Ok(fields.status(match status {
             FinalStatus::Completed => v1::ToolCallStatus::Completed,
@@ -251,7 +257,10 @@ impl SessionView {
                 meta.extend(account.unwrap_or_default());
                 meta
             }
-            Display::Text(_) => account.ok_or(Dropped::NoSuchUpdate)?,
+            Display::Text(tail) => {
+                tail.end(exit);
+                account.ok_or(Dropped::NoSuchUpdate)?
+            }
         };
         Ok(call_update(&call, v1::ToolCallUpdateFields::new(), Some(meta)))
     }
