@@ -360,7 +360,7 @@ impl Session {
         }
         self.end_all_unseen(cx, EndedBy::Codex, reason);
         if let Front::Active(turn) = &mut self.front {
-            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: format!("codex {reason}") });
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: reason.to_owned() });
             self.finish_turn(cx);
         }
         self.report(cx);

@@ -1,0 +1,18 @@
+//! Things at the wrong moment: each test is a fault that a hunt found in this program, and its repair.
+//!
+//! The bridge alone, with a Codex and a client played by hand, line by line, in virtual time.
+
+#[path = "faults/approvals.rs"]
+mod approvals;
+#[path = "faults/cancels.rs"]
+mod cancels;
+#[path = "faults/deaths.rs"]
+mod deaths;
+#[path = "faults/output.rs"]
+mod output;
+#[path = "faults/prompts.rs"]
+mod prompts;
+#[path = "faults/resumes.rs"]
+mod resumes;
+#[path = "faults/rig.rs"]
+mod rig;

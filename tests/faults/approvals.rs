@@ -1,0 +1,37 @@
+//! What Codex holds back while a question is open must not be taken for an end.
+
+use crate::rig::Rig;
+use serde_json::{Value, json};
+
+/// Codex says nothing of the first command's end while the second question is open.
+#[test]
+fn a_command_whose_end_is_held_back_by_another_question_did_not_fail() {
+    let mut rig = Rig::running(2);
+    for (request, id) in [(100, "c1"), (101, "c2")] {
+        rig.command("A", id, None);
+        rig.asks(request, "command", "A", id);
+    }
+    rig.allow();
+    rig.notify("serverRequest/resolved", json!({"requestId": 100}));
+    rig.pass(1_500, &json!([]));
+    rig.command_ended("A", "c1", "hi\n", 0);
+    rig.want(ends(&rig, "c1") == ["completed"], "a command that succeeded is told otherwise");
+}
+
+#[test]
+fn a_command_with_a_second_question_is_not_over() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", None);
+    rig.asks(100, "command", "A", "c1");
+    rig.allow();
+    rig.asks(101, "network", "A", "c1");
+    rig.pass(5_000, &json!([]));
+    rig.want(ends(&rig, "c1").is_empty(), "it has ended while its question is open");
+}
+
+/// Every final status that the call was given.
+fn ends<'a>(rig: &'a Rig, call: &str) -> Vec<&'a str> {
+    let own = rig.updates().filter(|it| it["toolCallId"] == call);
+    let status = |it: &'a Value| it["status"].as_str();
+    own.filter_map(status).filter(|it| ["completed", "failed", "cancelled"].contains(it)).collect()
+}

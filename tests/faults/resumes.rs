@@ -1,0 +1,163 @@
+//! A resume, and everything that can happen before it is answered.
+
+use crate::rig::{Rig, SESSION, active, idle, listed};
+use serde_json::{Value, json};
+
+#[test]
+fn a_turn_that_ran_before_can_be_cancelled() {
+    let mut rig = Rig::resuming(2, false);
+    rig.ok("thread/resume", active());
+    rig.pass(10, &json!([]));
+    // Its id is not known yet: the cancel goes out with the first line that names it.
+    rig.cancel();
+    rig.command("A", "c1", Some("7"));
+    rig.message("A", "m1");
+    rig.pass(60_000, &json!([listed("c1", "7")]));
+    rig.want(rig.is_called("turn/interrupt"), "the cancel is lost");
+}
+
+#[test]
+fn a_turn_that_ran_before_is_stopped_by_a_close() {
+    let mut rig = Rig::resuming(2, false);
+    rig.ok("thread/resume", active());
+    rig.pass(10, &json!([]));
+    rig.close();
+    rig.message("A", "m1");
+    rig.pass(60_000, &json!([]));
+    rig.want(rig.answer("close").is_some(), "the close is not answered");
+    rig.want(rig.is_called("turn/interrupt"), "the turn runs on");
+}
+
+#[test]
+fn a_resume_is_answered_after_the_last_page_of_its_replay() {
+    let mut rig = Rig::resuming(2, true);
+    rig.ok("thread/resume", active());
+    let page = |id: &str, next: Value| {
+        let item = json!({"type": "agentMessage", "id": id, "text": "hello"});
+        json!({"data": [{"turnId": "Z", "item": item}], "nextCursor": next})
+    };
+    // The end of a turn asks for the list of terminals, whose answer is none of the replay's.
+    rig.done("A", "completed");
+    rig.ok("thread/items/list", page("m1", json!("2")));
+    rig.pass(1, &json!([]));
+    rig.want(rig.answer("res").is_none(), "answered before the replay is whole");
+    rig.ok("thread/items/list", page("m2", Value::Null));
+    rig.pass(10, &json!([]));
+    rig.want(rig.answer("res").is_some(), "never answered");
+}
+
+#[test]
+fn a_replay_that_gives_the_same_page_for_ever_is_left() {
+    let mut rig = Rig::resuming(2, true);
+    rig.ok("thread/resume", idle());
+    let mut n_pages = 0;
+    while rig.is_called("thread/items/list") && n_pages < 100 {
+        n_pages += 1;
+        rig.ok("thread/items/list", json!({"data": [], "nextCursor": "same"}));
+    }
+    assert!(n_pages < 100, "the same cursor for ever");
+    rig.pass(10, &json!([]));
+    rig.want(rig.answer("res").is_some(), "never answered");
+}
+
+#[test]
+fn a_session_closed_while_it_is_resumed_stays_closed() {
+    let mut rig = Rig::resuming(2, false);
+    rig.close();
+    rig.want(rig.answer("close").is_some(), "the close is not answered");
+    let from = rig.told.len();
+    rig.ok("thread/resume", idle());
+    rig.pass(10, &json!([]));
+    let n_told = rig.told[from..].iter().filter(|it| it["params"]["sessionId"] == SESSION).count();
+    rig.want(n_told == 0, "updates of a closed session");
+    rig.prompt("p");
+    rig.want(rig.answer("p").is_some_and(|it| it["error"]["code"] == -32002), "the closed session is open");
+}
+
+#[test]
+fn an_open_session_closed_while_it_is_resumed_stays_closed() {
+    let mut rig = Rig::open(2);
+    rig.resume(false);
+    rig.close();
+    rig.want(rig.answer("close").is_some(), "the close is not answered");
+    rig.ok("thread/resume", idle());
+    rig.pass(10, &json!([]));
+    rig.prompt("p");
+    rig.want(rig.answer("p").is_some(), "open for the client, deaf to Codex");
+}
+
+#[test]
+fn a_new_session_closed_before_its_answer_is_still_answered() {
+    let mut rig = Rig::greeted(2);
+    rig.ok("initialize", json!({"userAgent": "codex/1"}));
+    rig.request("new", "session/new", json!({"cwd": "/w"}));
+    rig.ok("thread/start", idle());
+    // The answer carries the models, and those are not there yet.
+    rig.close();
+    rig.ok("model/list", json!({"data": [], "nextCursor": null}));
+    rig.pass(600_000, &json!([]));
+    rig.want(rig.answer("new").is_some(), "session/new is never answered");
+}
+
+#[test]
+fn the_answer_of_a_prompt_comes_after_its_text_when_a_resume_is_between() {
+    let mut rig = Rig::running(1);
+    rig.resume(false);
+    rig.ok("thread/resume", active());
+    rig.text("A", "m1", "the end");
+    rig.item("item/completed", "A", json!({"type": "agentMessage", "id": "m1", "text": "the end"}));
+    rig.done("A", "completed");
+    rig.pass(10, &json!([]));
+    let text = rig.place(|it| it.to_string().contains("the end")).expect("the text is told");
+    let answer = rig.place(|it| it["id"] == "p1").expect("the prompt is answered");
+    rig.want(text < answer, "the answer comes before the text");
+}
+
+#[test]
+fn a_turn_that_ends_under_a_resume_has_its_stop_reason() {
+    let mut rig = Rig::running(2);
+    rig.resume(false);
+    rig.ok("thread/resume", active());
+    rig.done("A", "failed");
+    rig.pass(10, &json!([]));
+    rig.want(rig.updates().any(|it| it["stopReason"] == "error"), "nobody is told how the turn ended");
+}
+
+#[test]
+fn a_terminal_is_announced_before_it_is_listed() {
+    let mut rig = Rig::greeted(2);
+    rig.ok("initialize", json!({"userAgent": "codex/1"}));
+    rig.resume(false);
+    rig.ok("thread/resume", active());
+    rig.pass(1, &json!([]));
+    rig.command("A", "c1", Some("7"));
+    rig.done("A", "completed");
+    // Only this lets out the answer of the resume, and what waited behind it.
+    rig.ok("model/list", json!({"data": [], "nextCursor": null}));
+    rig.pass(10, &json!([listed("c1", "7")]));
+    let lists = |it: &Value| it["params"]["update"]["background"].to_string().contains("c1");
+    let listed = rig.place(lists).expect("c1 is in the background");
+    let announced = rig.place(|it| it["params"]["update"]["sessionUpdate"] == "terminal_update");
+    rig.want(announced.is_some_and(|it| it < listed), "listed before it is announced");
+}
+
+#[test]
+fn a_mode_chosen_before_a_resume_holds_after_it() {
+    let mut rig = Rig::open(2);
+    rig.set_mode("read-only");
+    rig.resume(false);
+    rig.ok("thread/resume", idle());
+    rig.pass(10, &json!([]));
+    rig.prompt("p");
+    let start = rig.call("turn/start");
+    rig.want(start["params"]["sandboxPolicy"]["type"] == "readOnly", "the chosen mode is forgotten");
+}
+
+#[test]
+fn a_resume_has_its_additional_directories() {
+    let mut rig = Rig::new(2);
+    let params = json!({"sessionId": SESSION, "cwd": "/w", "additionalDirectories": ["/x"]});
+    rig.request("res", "session/resume", params);
+    let resume = rig.call("thread/resume");
+    rig.want(resume.to_string().contains("\"/x\""), "/x is dropped");
+}

@@ -1,0 +1,202 @@
+//! A bridge whose Codex and whose client are played by hand, and the log of all that passed.
+
+#[path = "rig/client.rs"]
+mod client;
+#[path = "rig/codex.rs"]
+mod codex;
+
+use appserver_acp::bridge::Bridge;
+use appserver_acp::bridge::arrival::Arrival;
+use appserver_acp::bridge::departure::Departure;
+use appserver_acp::core::ids::{Generation, Tick};
+use appserver_acp::core::settings::Settings;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// The session of most tests, and its thread.
+pub(crate) const SESSION: &str = "T";
+
+pub(crate) struct Rig {
+    bridge: Bridge,
+    now: u64,
+    codex: Generation,
+    /// Requests to Codex that it has not answered.
+    calls: Vec<Value>,
+    /// Everything the client was told, in order.
+    pub(crate) told: Vec<Value>,
+    /// Sweeps under way.
+    sweeps: VecDeque<Generation>,
+    /// What passed, for a person who looks at a failure.
+    log: Vec<String>,
+}
+
+impl Rig {
+    /// A client that has initialized; Codex has not answered its own `initialize`.
+    pub(crate) fn greeted(version: u32) -> Self {
+        let mut rig = Self {
+            bridge: Bridge::new(Settings { nonce: "n".into(), preset: None }),
+            now: 0,
+            codex: Generation(0),
+            calls: Vec::new(),
+            told: Vec::new(),
+            sweeps: VecDeque::new(),
+            log: Vec::new(),
+        };
+        let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"}, "clientCapabilities": {}});
+        rig.request("init", "initialize", params);
+        rig
+    }
+
+    /// A client and a Codex that know each other.
+    pub(crate) fn new(version: u32) -> Self {
+        let mut rig = Self::greeted(version);
+        rig.booted();
+        rig
+    }
+
+    /// With an open, idle session.
+    pub(crate) fn open(version: u32) -> Self {
+        let mut rig = Self::new(version);
+        rig.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
+        rig.ok("thread/start", idle());
+        rig
+    }
+
+    /// With a session whose turn `A` runs for the prompt `p1`.
+    pub(crate) fn running(version: u32) -> Self {
+        let mut rig = Self::open(version);
+        rig.prompt("p1");
+        rig.started("A");
+        rig
+    }
+
+    /// With the session being resumed under the request `res`: Codex has not answered.
+    pub(crate) fn resuming(version: u32, replay: bool) -> Self {
+        let mut rig = Self::new(version);
+        rig.resume(replay);
+        rig
+    }
+
+    /// Lets time pass; Codex lists these terminals whenever it is asked.
+    pub(crate) fn pass(&mut self, millis: u64, terminals: &Value) {
+        let end = self.now + millis;
+        loop {
+            while self.is_called("thread/backgroundTerminals/list") {
+                let page = json!({"data": terminals, "nextCursor": null});
+                self.ok("thread/backgroundTerminals/list", page);
+            }
+            match self.bridge.next_deadline() {
+                Some((tick, _)) if tick.0 <= end => self.now = self.now.max(tick.0),
+                _ => break,
+            }
+            self.step(Arrival::Deadline);
+        }
+        self.now = end;
+    }
+
+    /// Lets time pass; Codex answers nothing.
+    pub(crate) fn hang(&mut self, millis: u64) {
+        let end = self.now + millis;
+        while let Some((tick, _)) = self.bridge.next_deadline().filter(|(tick, _)| tick.0 <= end) {
+            self.now = self.now.max(tick.0);
+            self.step(Arrival::Deadline);
+        }
+        self.now = end;
+    }
+
+    /// The answer to a request of the client; more than one is a fault.
+    #[track_caller]
+    pub(crate) fn answer(&self, id: &str) -> Option<Value> {
+        let is_its = |it: &&Value| it["id"] == id && it.get("method").is_none();
+        let answers: Vec<&Value> = self.told.iter().filter(is_its).collect();
+        self.want(answers.len() < 2, &format!("{id} was answered twice"));
+        answers.first().map(|it| (*it).clone())
+    }
+
+    pub(crate) fn updates(&self) -> impl DoubleEndedIterator<Item = &Value> {
+        self.told.iter().map(|it| &it["params"]["update"]).filter(|it| it.is_object())
+    }
+
+    /// The last `state_update`.
+    pub(crate) fn state(&self) -> Value {
+        let last = self.updates().rev().find(|it| it["sessionUpdate"] == "state_update");
+        last.cloned().unwrap_or_default()
+    }
+
+    /// Where the first message that fits stands in what the client was told.
+    pub(crate) fn place(&self, fits: impl Fn(&Value) -> bool) -> Option<usize> {
+        self.told.iter().position(fits)
+    }
+
+    /// Fails with the whole log.
+    #[track_caller]
+    pub(crate) fn want(&self, holds: bool, otherwise: &str) {
+        assert!(holds, "{otherwise}\n{}", self.log.join("\n"));
+    }
+
+    fn note(&mut self, who: &str, what: &str) {
+        // A line of megabytes helps nobody.
+        let what: String = what.chars().take(2000).collect();
+        self.log.push(format!("{:>6} {who} {what}", self.now));
+    }
+
+    fn step(&mut self, arrival: Arrival<'_>) {
+        let mut out = Vec::new();
+        self.bridge.step(Tick(self.now), arrival, &mut out);
+        for departure in out {
+            self.perform(departure);
+        }
+    }
+
+    fn perform(&mut self, departure: Departure) {
+        match departure {
+            Departure::ToClient(line) => {
+                self.note("  to client", &line);
+                self.told.push(serde_json::from_str(&line).expect("we write JSON"));
+            }
+            Departure::ToCodex { line, .. } => {
+                self.note("  to codex", &line);
+                let message: Value = serde_json::from_str(&line).expect("we write JSON");
+                if message["method"].is_string() && !message["id"].is_null() {
+                    self.calls.push(message);
+                }
+            }
+            Departure::StartCodex(generation) => {
+                self.note("  start", &generation.0.to_string());
+                self.codex = generation;
+            }
+            Departure::Sweep { generation, .. } => {
+                self.note("  sweep", &generation.0.to_string());
+                self.sweeps.push_back(generation);
+            }
+            other @ (Departure::EndCodex(_) | Departure::Exit { .. } | Departure::Noted(_)) => {
+                self.note("  ", &format!("{other:?}"));
+            }
+        }
+    }
+}
+
+/// The answer to `thread/start` or `thread/resume`: nothing runs.
+pub(crate) fn idle() -> Value {
+    thread(SESSION, "idle")
+}
+
+/// As [`idle`], in the middle of a turn.
+pub(crate) fn active() -> Value {
+    thread(SESSION, "active")
+}
+
+pub(crate) fn thread(id: &str, status: &str) -> Value {
+    json!({"thread": {"id": id, "cwd": "/w", "status": {"type": status}}, "cwd": "/w", "model": "m"})
+}
+
+/// An entry of Codex's list of background terminals.
+pub(crate) fn listed(item: &str, process: &str) -> Value {
+    json!({"itemId": item, "processId": process, "command": "x", "cwd": "/w"})
+}
+
+/// A command as an item of Codex; without a process it waits for an approval.
+pub(crate) fn command(id: &str, process: Option<&str>, status: &str) -> Value {
+    json!({"type": "commandExecution", "id": id, "command": "/bin/bash -lc 'sleep 9'", "cwd": "/w",
+        "processId": process, "source": "agent", "status": status, "aggregatedOutput": null, "exitCode": null})
+}
