@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use super::super::signal::{self, Signal};
 use super::super::tree::{COMMAND_MARKER, MARKER, Marked, Processes, Scope};
 use super::Reach;
