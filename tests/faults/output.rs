@@ -33,7 +33,7 @@ fn spoiled_lines_of_codex_are_survived() {
             for mut line in lines.iter().cloned() {
                 spoil(&mut line["params"], &mut dice);
                 rig.codex(line);
-                if dice.throw() % 3 == 0 {
+                if dice.throw().is_multiple_of(3) {
                     rig.hang(200);
                 }
                 n_lines += 1;
