@@ -87,11 +87,7 @@ impl Bridge {
                 false => out.push(note(Anomaly::StaleGeneration { generation })),
             },
             Arrival::CodexOversized { generation } => match self.is_heard(generation) {
-                true => self.give_up(
-                    generation,
-                    format!("it wrote a line of more than {CODEX_LINE_MAX} bytes"),
-                    out,
-                ),
+                true => self.codex_oversized(out),
                 false => out.push(note(Anomaly::StaleGeneration { generation })),
             },
             Arrival::CodexNotStarted { generation, message } => {
@@ -139,10 +135,21 @@ impl Bridge {
         match read.heard {
             codex::Heard::Codex(input) => self.inputs.push_back(Input::Codex(input)),
             codex::Heard::Anomaly(anomaly) => out.push(note(anomaly)),
+            codex::Heard::Both(anomaly, input) => {
+                out.push(note(anomaly));
+                self.inputs.push_back(Input::Codex(input));
+            }
         }
         if self.garbage >= GARBAGE_MAX {
             self.give_up(generation, "its output stopped being JSON".to_owned(), out);
         }
+    }
+
+    // The line costs itself and what waits for it; everything after it is read as ever.
+    fn codex_oversized(&mut self, out: &mut Vec<Departure>) {
+        let at = format!("a line of more than {CODEX_LINE_MAX} bytes");
+        out.push(note(Anomaly::Undecodable { side: "codex", method: String::new(), at }));
+        self.inputs.extend(self.codex.oversized(CODEX_LINE_MAX).map(Input::Codex));
     }
 
     // The process may live on for a while; the core hears of its end once, and that is now.

@@ -22,9 +22,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tokio_util::codec::FramedRead;
+use tokio_util::sync::CancellationToken;
 
 // After an exit a descendant may hold stdout open; what is in the pipe by then is what counts.
 const DRAIN: Duration = Duration::from_millis(250);
+// A descendant may write on for ever too: this is more than a pipe holds by default.
+const LEFTOVER_MAX: usize = 256 * 1024;
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(1500);
 const GRACE_AFTER_TERM: Duration = Duration::from_millis(1000);
 
@@ -83,17 +86,16 @@ impl Child {
         let (reports, reported) = mpsc::unbounded_channel();
         let (outbox, writer) = queue::open(Limits::default(), reports);
         let (end, end_asked) = oneshot::channel();
-        let (stdout_drained, stop_stdout) = oneshot::channel();
-        let (stderr_drained, stop_stderr) = oneshot::channel();
+        let drained = CancellationToken::new();
         let supervisor = Supervisor {
             generation,
             process,
             stdin: outbox.clone(),
             writer: tokio::spawn(writer.run(stdin)),
             reported,
-            reader: tokio::spawn(read(generation, stdout, events.clone(), stop_stdout)),
-            stderr: tokio::spawn(Tail::default().follow(stderr, stop_stderr)),
-            drained: Some((stdout_drained, stderr_drained)),
+            reader: tokio::spawn(read(generation, stdout, events.clone(), drained.clone())),
+            stderr: tokio::spawn(Tail::default().follow(stderr, drained.clone())),
+            drained,
             events,
         };
         tokio::spawn(supervisor.run(end_asked));
@@ -140,23 +142,27 @@ fn command(program: &Program) -> CommandWrap {
     command
 }
 
-/// Sends frames until the pipe ends, or until nothing comes after `stop`.
+/// Sends frames until the pipe ends; after `drained` only what is there already, and not without end.
 async fn read(
     generation: Generation,
     stdout: ChildStdout,
     events: Sender<FromChild>,
-    mut stop: oneshot::Receiver<()>,
+    drained: CancellationToken,
 ) {
     let mut frames = FramedRead::with_capacity(stdout, Lines::capped(CODEX_LINE_MAX), READ);
-    loop {
+    let mut leftover = 0;
+    while leftover < LEFTOVER_MAX {
         let frame = tokio::select! {
             biased;
             frame = frames.next() => frame,
-            _ = &mut stop => return,
+            () = drained.cancelled() => return,
         };
         let Some(Ok(frame)) = frame else {
             return;
         };
+        if drained.is_cancelled() {
+            leftover += frame.bytes();
+        }
         if events.send(FromChild::Frame { generation, frame }).await.is_err() {
             return;
         }
@@ -171,8 +177,8 @@ struct Supervisor {
     reported: UnboundedReceiver<Report>,
     reader: JoinHandle<()>,
     stderr: JoinHandle<Option<String>>,
-    /// Dropped to say that what is in stdout and stderr now is all.
-    drained: Option<(oneshot::Sender<()>, oneshot::Sender<()>)>,
+    /// Says that what is in stdout and stderr now is all.
+    drained: CancellationToken,
     events: Sender<FromChild>,
 }
 
@@ -245,12 +251,12 @@ impl Supervisor {
 
     async fn last_words(&mut self) -> Option<String> {
         if !self.reader.is_finished() && timeout(DRAIN, &mut self.reader).await.is_err() {
-            drop(self.drained.take());
+            self.drained.cancel();
             if let Err(error) = (&mut self.reader).await {
                 tracing::warn!(%error, "the reader of codex failed");
             }
         }
-        drop(self.drained.take());
+        self.drained.cancel();
         (&mut self.stderr).await.unwrap_or_default()
     }
 }

@@ -4,12 +4,13 @@ mod config;
 #[cfg(test)]
 mod tests;
 
+use crate::cmd::doctor::setup::{Setup, absolute};
 use crate::cmd::{doctor, explain, map, replay};
 use crate::core::codex::Preset;
 use crate::core::settings::Settings;
 use crate::locate::Sought;
 use crate::logging;
-use crate::run::{self, Options};
+use crate::run::{self, Options, RunError};
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -24,7 +25,10 @@ stdout, one JSON message per line.
 Zed, in settings.json:
   \"agent_servers\": { \"Codex\": { \"type\": \"custom\", \"command\": \"appserver-acp\", \"args\": [] } }
 
-acpx:
+acpx, in a session that stays:
+  acpx --agent appserver-acp sessions new
+  acpx --agent appserver-acp prompt \"start the dev server and leave it running\"
+acpx, for one answer; exec hangs up after it, and what still runs is ended:
   acpx --agent appserver-acp exec \"what does this project do?\"
 
 Is this machine ready?
@@ -53,20 +57,27 @@ pub struct Cli {
     command: Option<Command>,
 }
 
+// The variables are read in `Environment`: clap takes an empty one for a value.
 #[derive(Debug, Args)]
 struct AgentArgs {
-    /// The codex program: a path, or a name to look up on PATH
-    #[arg(long, value_name = "PATH", env = "CODEX_PATH", global = true)]
-    codex: Option<PathBuf>,
-    /// A codex setting; may be given several times
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
-    config: Vec<String>,
-    /// Write every message of both sides to this file, without secrets
-    #[arg(long, value_name = "FILE", env = "APPSERVER_ACP_TRACE")]
+    #[command(flatten)]
+    codex: CodexArgs,
+    /// Write every message of both sides to this file, without secrets [env: APPSERVER_ACP_TRACE]
+    #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Log more to stderr: -v what happens, -vv why, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
+}
+
+#[derive(Debug, Args)]
+struct CodexArgs {
+    /// The codex program: a path, or a name to look up on PATH [env: CODEX_PATH]
+    #[arg(long, value_name = "PATH")]
+    codex: Option<PathBuf>,
+    /// A codex setting; may be given several times
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    config: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,7 +89,7 @@ enum Command {
     /// Show what becomes of every message of both protocols
     Map(map::MapArgs),
     /// Say whether this machine is ready, and how to set up a client
-    Doctor,
+    Doctor(CodexArgs),
 }
 
 /// What the environment says, read once.
@@ -86,6 +97,9 @@ enum Command {
 struct Environment {
     path: Option<OsString>,
     extensions: Option<OsString>,
+    codex: Option<PathBuf>,
+    codex_home: Option<PathBuf>,
+    trace: Option<PathBuf>,
     codex_config: Option<String>,
     model_provider: Option<String>,
     initial_agent_mode: Option<String>,
@@ -113,25 +127,28 @@ fn is_cut_short(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 impl Cli {
-    fn run(self, environment: &Environment) -> anyhow::Result<u8> {
+    fn run(mut self, environment: &Environment) -> anyhow::Result<u8> {
         let stdout = &mut std::io::stdout();
-        match &self.command {
+        match self.command {
             None => self.agent.serve(environment),
-            Some(Command::Explain(args)) => Ok(explain::run(args, stdout)?),
-            Some(Command::Replay(args)) => Ok(replay::run(args, stdout)?),
+            Some(Command::Explain(args)) => Ok(explain::run(&args, stdout)?),
+            Some(Command::Replay(args)) => Ok(replay::run(&args, stdout)?),
             Some(Command::Map(args)) => {
-                let outcome = map::run(args, stdout);
+                let outcome = map::run(&args, &self.agent.codex.sought(environment), stdout);
                 let code = map::exit_code(&outcome);
                 match outcome {
                     Err(error) if is_cut_short(&error) => return Ok(0),
-                    Err(error) => say(&format!("appserver-acp: {error}")),
-                    Ok(_) => {}
+                    Err(error) => say(&format!("appserver-acp: {:#}", anyhow::Error::new(error))),
+                    Ok(map::Outcome::NoRow) => say("appserver-acp: no row has all of these words"),
+                    Ok(map::Outcome::Same | map::Outcome::Different) => {}
                 }
                 Ok(code)
             }
-            Some(Command::Doctor) => {
+            Some(Command::Doctor(args)) => {
+                self.agent.codex.extend(args);
                 let options = self.agent.options(environment)?;
-                Ok(doctor::run(&options.codex, &options.overrides, stdout)?)
+                let setup = self.agent.codex.setup(environment);
+                Ok(doctor::run(&options.codex, &options.overrides, &setup, stdout)?)
             }
         }
     }
@@ -144,7 +161,15 @@ impl AgentArgs {
                 "appserver-acp is an ACP agent and waits for JSON-RPC on stdin; a client such as Zed starts it, see --help",
             );
         }
-        let code = run::run(self.options(environment)?)?;
+        let options = self.options(environment)?;
+        let trace = options.trace.clone().unwrap_or_default();
+        let code = run::run(options).map_err(|error| match error {
+            RunError::Trace(_) => anyhow::Error::new(error).context(format!(
+                "trace to {}; name a file that can be written with --trace or APPSERVER_ACP_TRACE, or set neither",
+                trace.display()
+            )),
+            RunError::Runtime(_) | RunError::NoInput => error.into(),
+        })?;
         Ok(u8::try_from(code).unwrap_or(u8::MAX))
     }
 
@@ -156,7 +181,7 @@ impl AgentArgs {
         if let Some(provider) = &environment.model_provider {
             overrides.push(config::setting("model_provider", provider));
         }
-        overrides.extend(self.config.iter().cloned());
+        overrides.extend(self.codex.config.iter().cloned());
         let preset = environment.initial_agent_mode.as_deref().and_then(|mode| {
             let preset = Preset::named(mode);
             if preset.is_none() {
@@ -165,15 +190,38 @@ impl AgentArgs {
             preset
         });
         Ok(Options {
-            codex: Sought {
-                named: self.codex.clone(),
-                path: environment.path.clone(),
-                extensions: environment.extensions.clone(),
-            },
+            codex: self.codex.sought(environment),
             overrides,
-            trace: self.trace.clone(),
+            trace: self.trace.clone().or_else(|| environment.trace.clone()),
             settings: Settings { nonce: run::nonce(), preset },
         })
+    }
+}
+
+impl CodexArgs {
+    /// Adds what was said after the subcommand, which comes later and so wins.
+    fn extend(&mut self, later: Self) {
+        self.codex = later.codex.or(self.codex.take());
+        self.config.extend(later.config);
+    }
+
+    fn sought(&self, environment: &Environment) -> Sought {
+        Sought {
+            named: self.codex.clone().or_else(|| environment.codex.clone()),
+            path: environment.path.clone(),
+            extensions: environment.extensions.clone(),
+        }
+    }
+
+    /// What a client has to give us, so that we find there what we find here.
+    fn setup(&self, environment: &Environment) -> Setup {
+        let home = environment.codex_home.as_ref().map(|it| ("CODEX_HOME", absolute(it)));
+        let provider = environment.model_provider.clone().map(|it| ("MODEL_PROVIDER", it));
+        Setup {
+            config: self.config.clone(),
+            env: home.into_iter().chain(provider).collect(),
+            has_codex_config: environment.codex_config.is_some(),
+        }
     }
 }
 
@@ -182,9 +230,13 @@ impl Environment {
     fn read() -> Self {
         // An empty variable is how a client's settings spell "not set".
         let text = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let file = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Self {
             path: std::env::var_os("PATH"),
             extensions: std::env::var_os("PATHEXT"),
+            codex: file("CODEX_PATH"),
+            codex_home: file("CODEX_HOME"),
+            trace: file("APPSERVER_ACP_TRACE"),
             codex_config: text("CODEX_CONFIG"),
             model_provider: text("MODEL_PROVIDER"),
             initial_agent_mode: text("INITIAL_AGENT_MODE"),

@@ -34,6 +34,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Methods of ours with answers of any size, largest first.
+const LARGE: [&str; 3] = ["thread/items/list", "thread/list", "model/list"];
+
 /// Who we say we are in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
@@ -55,6 +58,8 @@ pub struct Read {
 pub enum Heard {
     Codex(FromCodex),
     Anomaly(Anomaly),
+    /// An anomaly that hides what became of something: the input is an `Event::Misfit`.
+    Both(Anomaly, FromCodex),
 }
 
 /// One app-server process as seen over its wire: newline JSON-RPC without a `jsonrpc` member.
@@ -105,8 +110,22 @@ impl Edge {
                 self.answered(&id, |_| Err(CodexError { code: error.code, message: error.message }))
             }
             Ok(Envelope::Error { id: None, .. }) => unknown_answer("codex error without an id"),
-            Err(error) => undecodable(String::new(), Misfit::at(error.to_string())),
+            Err(error) => Read {
+                heard: Heard::Anomaly(undecodable(String::new(), Misfit::at(error.to_string()))),
+                reply: None,
+            },
         }
+    }
+
+    /// A line of more than `cap` bytes was lost. It is most probably the answer to the oldest of our
+    /// requests that have large answers, which fails by that; `None` if there is no such request.
+    pub fn oversized(&mut self, cap: usize) -> Option<FromCodex> {
+        let oldest = |method: &&str| self.calls.iter().find(|(_, asked)| *asked == method);
+        let (call, _) = LARGE.iter().find_map(oldest)?;
+        let call = *call;
+        self.calls.remove(&call);
+        let message = format!("the answer is larger than {cap} bytes");
+        Some(FromCodex::Answered { call, result: Err(CodexError { code: -32603, message }) })
     }
 
     /// The line of a request of ours. Its answer is read by the method remembered here.
@@ -134,7 +153,15 @@ impl Edge {
                 }
                 Read { heard: Heard::Codex(FromCodex::Event(event)), reply: None }
             }
-            Err(misfit) => undecodable(method, misfit),
+            Err(misfit) => {
+                let thread = event::thread_of(&method, params);
+                let anomaly = undecodable(method, misfit);
+                let heard = match thread {
+                    Some(thread) => Heard::Both(anomaly, FromCodex::Event(Event::Misfit { thread })),
+                    None => Heard::Anomaly(anomaly),
+                };
+                Read { heard, reply: None }
+            }
         }
     }
 
@@ -147,7 +174,8 @@ impl Edge {
             Err(misfit) => {
                 // The core never hears of it, so nobody else could answer.
                 let refusal = Refusal { code: -32602, message: misfit.to_string() };
-                Read { reply: Some(refuse(&request, &refusal)), ..undecodable(method, misfit) }
+                let reply = Some(refuse(&request, &refusal));
+                Read { heard: Heard::Anomaly(undecodable(method, misfit)), reply }
             }
         }
     }
@@ -177,9 +205,8 @@ fn unknown_answer(what: &'static str) -> Read {
     Read { heard: Heard::Anomaly(Anomaly::UnknownAnswer { what }), reply: None }
 }
 
-fn undecodable(method: String, misfit: Misfit) -> Read {
-    let anomaly = Anomaly::Undecodable { side: "codex", method, at: misfit.at };
-    Read { heard: Heard::Anomaly(anomaly), reply: None }
+fn undecodable(method: String, misfit: Misfit) -> Anomaly {
+    Anomaly::Undecodable { side: "codex", method, at: misfit.at }
 }
 
 fn refuse(request: &RequestId, refusal: &Refusal) -> String {

@@ -36,7 +36,7 @@ pub mod update;
 
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
-use self::ids::{SessionId, Tick};
+use self::ids::{Generation, SessionId, Tick};
 use self::input::Input;
 use self::leaving::Leaving;
 use self::link::Link;
@@ -69,8 +69,8 @@ pub struct Core {
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
     sweeper: Sweeper,
-    /// Why the app-server of the sweep that is under way ended.
-    loss: Option<failure::Failure>,
+    /// App-servers whose sweep is not over, and why they ended.
+    losses: BTreeMap<Generation, failure::Failure>,
     leaving: Option<Leaving>,
 }
 
@@ -98,7 +98,7 @@ impl Core {
             unanswered: Vec::new(),
             early_notices: Vec::new(),
             sweeper: Sweeper::default(),
-            loss: None,
+            losses: BTreeMap::new(),
             leaving: None,
         }
     }

@@ -8,27 +8,44 @@ mod tests;
 use crate::core::input::Pressure;
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::timeout;
 
-/// Sizes in bytes.
+/// As much as a pipe holds by default.
+const PIECE: usize = 64 << 10;
+
+/// Sizes in bytes. `low < high < cap < runaway`.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// At this fill the core is told to hold back output.
     pub high: usize,
     /// At this fill it is told to go on.
     pub low: usize,
-    /// Beyond this fill the peer counts as gone: it has stopped reading for good.
+    /// Beyond this fill a peer that takes nothing for `stall` counts as gone. One that reads, however
+    /// slowly, is waited for: a replay may put in more than this at once.
     pub cap: usize,
+    pub stall: Duration,
+    /// Beyond this fill the peer counts as gone in any case: our memory has an end.
+    pub runaway: usize,
     /// Lines are put together into writes of about this size.
     pub batch: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { high: 8 << 20, low: 2 << 20, cap: 64 << 20, batch: 256 << 10 }
+        Self {
+            high: 8 << 20,
+            low: 2 << 20,
+            cap: 64 << 20,
+            stall: Duration::from_secs(30),
+            runaway: 512 << 20,
+            batch: 256 << 10,
+        }
     }
 }
 
@@ -69,6 +86,8 @@ struct State {
     /// Bytes waiting or being written, newlines included.
     bytes: usize,
     is_high: bool,
+    /// The peer took nothing for `stall` while it could have.
+    is_stalled: bool,
     phase: Phase,
 }
 
@@ -90,9 +109,8 @@ impl Outbox {
         }
         state.bytes += line.len() + 1;
         state.lines.push_back(line);
-        if state.bytes > self.0.limits.cap {
-            let reason = format!("it has not read for {} bytes", state.bytes);
-            self.0.give_up(&mut state, reason);
+        if self.0.is_hopeless(&state) {
+            self.0.give_up_reading(&mut state);
         } else if state.bytes >= self.0.limits.high && !state.is_high {
             state.is_high = true;
             self.0.report(Report::Fill(Pressure::High));
@@ -123,14 +141,13 @@ impl Writer {
             match self.0.take(&mut batch) {
                 Taken::Batch => {
                     let written = tokio::select! {
-                        written = write(&mut pipe, &batch) => written,
+                        written = self.0.write(&mut pipe, &batch) => written,
                         () = self.0.gone() => return,
                     };
                     if let Err(error) = written {
                         let mut state = self.0.lock();
                         return self.0.give_up(&mut state, format!("its pipe failed: {error}"));
                     }
-                    self.0.written(batch.len());
                 }
                 Taken::Nothing => self.0.changed.notified().await,
                 Taken::End => {
@@ -169,6 +186,15 @@ impl Shared {
         self.report(Report::Gone { reason });
     }
 
+    fn is_hopeless(&self, state: &State) -> bool {
+        state.bytes > self.limits.runaway || (state.is_stalled && state.bytes > self.limits.cap)
+    }
+
+    fn give_up_reading(&self, state: &mut State) {
+        let n_bytes = state.bytes;
+        self.give_up(state, format!("it does not read, and {n_bytes} bytes wait for it"));
+    }
+
     fn take(&self, batch: &mut Vec<u8>) -> Taken {
         batch.clear();
         batch.shrink_to(self.limits.batch);
@@ -189,8 +215,37 @@ impl Shared {
         }
     }
 
+    // In pieces, so that a peer that reads slowly is seen to read. Each is flushed: `bytes` must not
+    // count as written what still sits in a buffer of ours.
+    async fn write(&self, pipe: &mut (impl AsyncWrite + Unpin), batch: &[u8]) -> io::Result<()> {
+        for piece in batch.chunks(PIECE) {
+            let mut written = pin!(async {
+                pipe.write_all(piece).await?;
+                pipe.flush().await
+            });
+            loop {
+                match timeout(self.limits.stall, &mut written).await {
+                    Ok(result) => break result?,
+                    Err(_) => self.stalled(),
+                }
+            }
+            self.written(piece.len());
+        }
+        Ok(())
+    }
+
+    fn stalled(&self) {
+        let mut state = self.lock();
+        state.is_stalled = true;
+        if self.is_hopeless(&state) {
+            self.give_up_reading(&mut state);
+            self.changed.notify_one();
+        }
+    }
+
     fn written(&self, bytes: usize) {
         let mut state = self.lock();
+        state.is_stalled = false;
         state.bytes = state.bytes.saturating_sub(bytes);
         if state.is_high && state.bytes <= self.limits.low {
             state.is_high = false;
@@ -203,10 +258,4 @@ impl Shared {
             self.changed.notified().await;
         }
     }
-}
-
-// Each batch is flushed: `bytes` must not count as written what still sits in a buffer of ours.
-async fn write(pipe: &mut (impl AsyncWrite + Unpin), batch: &[u8]) -> io::Result<()> {
-    pipe.write_all(batch).await?;
-    pipe.flush().await
 }

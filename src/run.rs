@@ -14,6 +14,7 @@ use crate::core::settings::Settings;
 use crate::locate::Sought;
 use crate::queue::{self, Limits, Report};
 use crate::redact;
+use crate::trace::line::note_text;
 use crate::trace::rules::rules_of;
 use crate::trace::{Record, Trace};
 use event::Event;
@@ -171,7 +172,7 @@ fn log(record: &Record<'_>) {
     }
     for departure in record.departures {
         match departure {
-            Departure::Noted(Note::Anomaly(anomaly)) => tracing::warn!(?anomaly, "anomaly"),
+            Departure::Noted(note @ Note::Anomaly(_)) => tracing::warn!(note = note_text(note), "anomaly"),
             Departure::Noted(Note::Dropped { session, why }) => {
                 tracing::debug!(%session, ?why, "update without a line");
             }

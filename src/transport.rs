@@ -27,6 +27,16 @@ pub enum Frame {
     Oversized,
 }
 
+impl Frame {
+    /// Its size; that of an oversized line is not known and counts as one byte.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Line(line) => line.len() + 1,
+            Self::Oversized => 1,
+        }
+    }
+}
+
 /// Bytes asked for with each read.
 pub const READ: usize = 64 * 1024;
 

@@ -13,6 +13,7 @@ use crate::core::request::{OptionInput, Request, Version};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::path::Path;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,6 +94,9 @@ pub(crate) fn request(
                 None => ListParams::default(),
                 Some(_) => read::<ListParams>(params)?,
             };
+            if list.cwd.as_deref().is_some_and(|it| !Path::new(it).is_absolute()) {
+                return Err(Failure::InvalidParams("cwd must be an absolute path".into()));
+            }
             Request::ListSessions { cwd: list.cwd, cursor: list.cursor }
         }
         method::SESSION_CLOSE => {

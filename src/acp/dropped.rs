@@ -15,8 +15,6 @@ pub enum Dropped {
     EchoOfPrompt,
     /// v1: the whole text is what was streamed already.
     AlreadySent,
-    /// v1: the whole text is not what was streamed, and nothing can take a chunk back.
-    ContradictsStream,
     /// It belongs to a tool call that was never opened here, or is closed.
     UnknownCall,
     /// It changes nothing.

@@ -29,6 +29,8 @@ struct CancelParams {
 impl Edge {
     /// Reads one line, without its newline.
     pub fn read(&mut self, line: &[u8]) -> Read {
+        // `jsonrpc` is not looked at: without it, or with another value, a line means the same, and
+        // refusing it would help nobody.
         match Envelope::parse(line) {
             Ok(Envelope::Request { id, method, params }) => self.request(id, &method, params),
             Ok(Envelope::Notification { method, params }) => self.notification(&method, params),

@@ -123,9 +123,17 @@ fn output_that_stops_being_json_is_a_death_that_is_told_once() {
 }
 
 #[test]
-fn an_oversized_line_of_codex_is_a_death() {
-    let said = Rig::started().step(Arrival::CodexOversized { generation: ONE });
-    assert_eq!(said[0], "end 1", "{said:?}");
+fn an_oversized_line_of_codex_costs_only_the_answer_it_was() {
+    let mut rig = Rig::started();
+    let mut out = Vec::new();
+    rig.0.step(Tick(0), Arrival::CodexLine { generation: ONE, line: br#"{"id":0,"result":{}}"# }, &mut out);
+    for _ in 0..2 {
+        // At first the list of models is asked for, then nothing that is large.
+        let said = rig.step(Arrival::CodexOversized { generation: ONE });
+        assert_eq!(said[0], "undecodable", "{said:?}");
+        assert!(!said.contains(&"end 1".to_owned()), "{said:?}");
+    }
+    assert_ne!(rig.codex(ONE, r#"{"method":"x"}"#), ["stale 1"]);
 }
 
 #[test]

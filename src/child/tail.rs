@@ -1,12 +1,13 @@
 //! The last words of a process: the end of its stderr, bounded and without secrets.
 
+use super::LEFTOVER_MAX;
 use crate::redact;
 use crate::transport::{Frame, Lines};
 use std::collections::VecDeque;
 use tokio::io::AsyncRead;
-use tokio::sync::oneshot;
 use tokio_stream::StreamExt;
 use tokio_util::codec::FramedRead;
+use tokio_util::sync::CancellationToken;
 
 const LINES_MAX: usize = 40;
 const BYTES_MAX: usize = 8 * 1024;
@@ -19,28 +20,33 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Reads to the end, or until nothing comes after `stop`; copies to our log. Gives what is
-    /// left, `None` if nothing was said.
+    /// Reads to the end, after `drained` only what is there already, and not without end; copies to
+    /// our log. Gives what is left, `None` if nothing was said.
     pub(crate) async fn follow(
         mut self,
         stderr: impl AsyncRead + Unpin,
-        mut stop: oneshot::Receiver<()>,
+        drained: CancellationToken,
     ) -> Option<String> {
         let mut frames = FramedRead::new(stderr, Lines::capped(BYTES_MAX));
-        loop {
+        let mut leftover = 0;
+        while leftover < LEFTOVER_MAX {
             let frame = tokio::select! {
                 biased;
                 frame = frames.next() => frame,
-                _ = &mut stop => None,
+                () = drained.cancelled() => None,
             };
             let line = match frame {
                 Some(Ok(Frame::Line(line))) => redact::text(&String::from_utf8_lossy(&line)).into_owned(),
                 Some(Ok(Frame::Oversized)) => "(a long line is left out)".to_owned(),
-                Some(Err(_)) | None => return self.text(),
+                Some(Err(_)) | None => break,
             };
+            if drained.is_cancelled() {
+                leftover += line.len() + 1;
+            }
             tracing::debug!(line, "codex stderr");
             self.add(line);
         }
+        self.text()
     }
 
     fn add(&mut self, line: String) {
@@ -62,11 +68,10 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::Tail;
-    use tokio::sync::oneshot;
+    use tokio_util::sync::CancellationToken;
 
     async fn tail(text: &str) -> Option<String> {
-        let (_keep, stop) = oneshot::channel();
-        Tail::default().follow(text.as_bytes(), stop).await
+        Tail::default().follow(text.as_bytes(), CancellationToken::new()).await
     }
 
     #[tokio::test]

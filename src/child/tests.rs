@@ -76,6 +76,23 @@ async fn a_descendant_that_holds_the_pipes_does_not_hold_the_death() {
 }
 
 #[tokio::test]
+async fn a_descendant_that_writes_on_and_on_does_not_hold_the_death() {
+    let mut rig = start("echo $$; yes & yes >&2 & exit 1");
+    let group = rig.next().await;
+    let mut last = String::new();
+    for _ in 0..5_000_000 {
+        last = rig.next().await;
+        if last != "y" {
+            break;
+        }
+    }
+    assert!(last.starts_with("died: exit code 1"), "{last}");
+    let group = rustix::process::Pid::from_raw(group.parse().unwrap()).unwrap();
+    // They are ended by the closed pipes already.
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+}
+
+#[tokio::test]
 async fn end_closes_stdin_first() {
     let mut rig = start("trap 'echo term; exit 9' TERM; echo up; while read line; do :; done; exit 4");
     assert_eq!(rig.next().await, "up");

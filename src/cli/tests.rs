@@ -1,4 +1,4 @@
-use super::{Cli, Environment};
+use super::{Cli, Command, Environment};
 use crate::core::codex::Preset;
 use clap::{CommandFactory, Parser};
 
@@ -52,5 +52,26 @@ fn help_shows_how_to_set_up_a_client() {
     let help = Cli::command().render_long_help().to_string();
     for word in ["agent_servers", "CODEX_CONFIG", "doctor", "replay", "--trace"] {
         assert!(help.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn codex_may_be_named_before_or_after_doctor_and_the_later_one_wins() {
+    let cli = Cli::parse_from(["a", "--codex", "one", "-c", "x=1", "doctor", "--codex", "two", "-c", "y=2"]);
+    let Cli { mut agent, command: Some(Command::Doctor(args)) } = cli else { panic!("no doctor") };
+    agent.codex.extend(args);
+    let environment = Environment { codex: Some("three".into()), ..Environment::default() };
+    assert_eq!(agent.codex.sought(&environment).named, Some("two".into()));
+    assert_eq!(agent.codex.config, ["x=1", "y=2"]);
+    let unsaid = Cli::parse_from(["a"]).agent.codex;
+    assert_eq!(unsaid.sought(&environment).named, Some("three".into()), "the environment is next");
+}
+
+#[test]
+fn what_a_command_does_not_use_is_no_flag_of_it() {
+    for command in ["explain", "replay"] {
+        for flag in ["-cx=1", "--codex=x"] {
+            assert!(Cli::try_parse_from(["a", command, "file", flag]).is_err(), "{command} {flag}");
+        }
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Starts Codex for a moment and asks who is logged in; changes nothing.
 
+pub mod setup;
 #[cfg(test)]
 mod tests;
 
+use self::setup::Setup;
 use crate::child::{Child, FromChild, Program};
 use crate::core::ids::Generation;
 use crate::locate::{NotFound, Sought, locate};
@@ -44,13 +46,20 @@ struct Findings {
 ///
 /// # Errors
 /// If the runtime cannot start or the findings cannot be written.
-pub fn run(codex: &Sought, overrides: &[String], out: &mut dyn Write) -> Result<u8, DoctorError> {
+pub fn run(
+    codex: &Sought,
+    overrides: &[String],
+    setup: &Setup,
+    out: &mut dyn Write,
+) -> Result<u8, DoctorError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DoctorError::Runtime)?;
     let findings = runtime.block_on(examine(codex, overrides));
     runtime.shutdown_background();
     let is_ready = report(&findings, out)?;
-    snippets(out)?;
+    // Found on PATH, it needs no word.
+    let program = codex.named.as_deref().map(|named| findings.program.as_deref().unwrap_or(named));
+    setup.print(program, out)?;
     Ok(if is_ready { 0 } else { NOT_READY })
 }
 
@@ -77,7 +86,7 @@ async fn version(path: &Path) -> Result<String, String> {
     let output = tokio::process::Command::new(path).arg("--version").kill_on_drop(true).output();
     match timeout(PATIENCE, output).await {
         Ok(Ok(output)) if output.status.success() => {
-            Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
         }
         Ok(Ok(output)) => Err(format!("`codex --version` ended with {}", output.status)),
         Ok(Err(error)) => Err(format!("`codex --version` could not run: {error}")),
@@ -120,7 +129,8 @@ async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, Strin
             Some(FromChild::Frame { frame: Frame::Line(line), .. }) => line,
             Some(FromChild::Frame { frame: Frame::Oversized, .. }) => continue,
             Some(FromChild::Died { how, stderr, .. }) => {
-                return Err(format!("it ended: {how}; {}", stderr.unwrap_or_default()));
+                let last_words = stderr.map(|it| format!("; {it}")).unwrap_or_default();
+                return Err(format!("it ended: {how}{last_words}"));
             }
             None => return Err("it ended".to_owned()),
         };
@@ -162,13 +172,4 @@ fn report(findings: &Findings, out: &mut dyn Write) -> io::Result<bool> {
         }
     }
     Ok(lines.iter().all(|(_, found)| found.is_ok()))
-}
-
-fn snippets(out: &mut dyn Write) -> io::Result<()> {
-    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("appserver-acp"));
-    let program = program.display().to_string();
-    let zed =
-        json!({"agent_servers": {"Codex": {"type": "custom", "command": program, "args": [], "env": {}}}});
-    writeln!(out, "\nZed, in settings.json:\n{zed:#}")?;
-    writeln!(out, "\nacpx:\nacpx --agent '{program}' exec 'hello'")
 }

@@ -89,9 +89,11 @@ fn rows(step: &Step) -> Vec<Row> {
 fn received(input: &Received) -> Row {
     match input {
         Received::ClientLine(line) => Row::of("", "", "", &format!("-> {}", line_in_words(line))),
+        Received::ClientUnread { unread, .. } => Row::of("", "", "", &format!("-> ({unread})")),
         Received::ClientOversized => Row::of("", "", "", "-> (a line that is too long)"),
         Received::ClientEof => Row::of("", "", "", "-> (end)"),
         Received::CodexLine { line, .. } => Row::of("", &format!("{} ->", line_in_words(line)), "", ""),
+        Received::CodexUnread { unread, .. } => Row::of("", &format!("({unread}) ->"), "", ""),
         Received::CodexOversized { .. } => Row::of("", "(a line that is too long) ->", "", ""),
         Received::CodexNotStarted { message, .. } => {
             Row::of("", &short(&format!("(not started: {message})")), "", "")

@@ -2,6 +2,7 @@
 //!
 //! Writes to the writer it is given. Does not decide the process's exit, only its code.
 
+use crate::locate::{Sought, locate};
 use crate::map;
 use crate::map::drift::{Change, Difference, differences};
 use crate::map::error::MapError;
@@ -37,9 +38,9 @@ enum MapAction {
 
 #[derive(Debug, clap::Args)]
 struct CodexArgs {
-    /// The codex binary.
-    #[arg(long, value_name = "PATH", env = "CODEX_PATH", default_value = "codex")]
-    codex: PathBuf,
+    /// The codex program: a path, or a name to look up on PATH [env: CODEX_PATH]
+    #[arg(long, value_name = "PATH")]
+    codex: Option<PathBuf>,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -52,25 +53,27 @@ pub enum Outcome {
     Same,
     /// Checked and different.
     Different,
+    /// No row has all of the words.
+    NoRow,
 }
 
-/// The exit code of a result: 0 same, 1 different, 2 could not run.
+/// The exit code of a result: 0 same, 1 different or nothing found, 2 could not run.
 #[must_use]
 pub const fn exit_code(result: &Result<Outcome, MapError>) -> u8 {
     match result {
         Ok(Outcome::Same) => 0,
-        Ok(Outcome::Different) => 1,
+        Ok(Outcome::Different | Outcome::NoRow) => 1,
         Err(_) => 2,
     }
 }
 
 /// Run the subcommand. An error is for the caller to print; nothing of an answer is written then,
-/// unless writing itself failed.
-pub fn run(args: &MapArgs, out: &mut dyn Write) -> Result<Outcome, MapError> {
+/// unless writing itself failed. `codex` is where to look if the arguments do not name one.
+pub fn run(args: &MapArgs, codex: &Sought, out: &mut dyn Write) -> Result<Outcome, MapError> {
     match &args.action {
         None => print_rows(args, out),
-        Some(MapAction::Check(codex)) => check(codex, out),
-        Some(MapAction::Inventory(codex)) => print_inventory(codex, out),
+        Some(MapAction::Check(args)) => check(args, codex, out),
+        Some(MapAction::Inventory(args)) => print_inventory(args, codex, out),
     }
 }
 
@@ -83,18 +86,22 @@ fn print_rows(args: &MapArgs, out: &mut dyn Write) -> Result<Outcome, MapError> 
         .filter(|line| args.side.is_none_or(|side| line.side == side))
         .filter(|line| words.iter().all(|word| line.contains(word)))
         .collect();
+    let outcome = if lines.is_empty() { Outcome::NoRow } else { Outcome::Same };
     if args.json {
         print_json(&lines, out)?;
-        return Ok(Outcome::Same);
+        return Ok(outcome);
+    }
+    if lines.is_empty() {
+        return Ok(outcome);
     }
     let cells: Vec<_> = lines.iter().map(Line::cells).collect();
     print_table(["SIDE", "RULE", "VERDICT", "FROM", "TO", "NOTE"], &cells, out)?;
     writeln!(out, "{} rows, Codex {}", lines.len(), map::pinned().codex)?;
-    Ok(Outcome::Same)
+    Ok(outcome)
 }
 
-fn print_inventory(args: &CodexArgs, out: &mut dyn Write) -> Result<Outcome, MapError> {
-    let installed = Inventory::of_codex(&args.codex)?;
+fn print_inventory(args: &CodexArgs, codex: &Sought, out: &mut dyn Write) -> Result<Outcome, MapError> {
+    let installed = installed(args, codex)?;
     if args.json {
         print_json(&installed, out)?;
     } else {
@@ -103,8 +110,8 @@ fn print_inventory(args: &CodexArgs, out: &mut dyn Write) -> Result<Outcome, Map
     Ok(Outcome::Same)
 }
 
-fn check(args: &CodexArgs, out: &mut dyn Write) -> Result<Outcome, MapError> {
-    let installed = Inventory::of_codex(&args.codex)?;
+fn check(args: &CodexArgs, codex: &Sought, out: &mut dyn Write) -> Result<Outcome, MapError> {
+    let installed = installed(args, codex)?;
     let report = Report {
         pinned: &map::pinned().codex,
         installed: &installed.codex,
@@ -116,6 +123,11 @@ fn check(args: &CodexArgs, out: &mut dyn Write) -> Result<Outcome, MapError> {
         print_report(&report, out)?;
     }
     Ok(if report.differences.is_empty() { Outcome::Same } else { Outcome::Different })
+}
+
+fn installed(args: &CodexArgs, codex: &Sought) -> Result<Inventory, MapError> {
+    let named = args.codex.clone().or_else(|| codex.named.clone());
+    Inventory::of_codex(&locate(&Sought { named, ..codex.clone() })?)
 }
 
 #[derive(Serialize)]

@@ -58,6 +58,14 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
     }
 }
 
+/// The thread of a notification that `decode_event` refused, where it tells a start or an end.
+pub(crate) fn thread_of(method: &str, params: Option<&RawValue>) -> Option<ThreadId> {
+    match method {
+        "item/started" | "item/completed" | "turn/completed" => thread::named(params?),
+        _ => None,
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireItemEvent<'a> {

@@ -56,8 +56,28 @@ fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolI
     }
 }
 
+/// Largest JSON of a tool that is handed on, and longest readable text of one, in bytes: an update with
+/// both must stay a line that every client takes.
+const JSON_MAX: usize = 1 << 20;
+const TEXT_MAX: usize = 64 << 10;
+
+// What is too large is replaced by a note of the same JSON, so that the client can show that.
 fn json(raw: Option<&RawValue>) -> Option<Json> {
-    raw.map(|it| Json::trusted(it.get()))
+    raw.map(|it| match it.get().len() {
+        n_bytes if n_bytes > JSON_MAX => Json::trusted(format!("{{\"leftOut\":\"{n_bytes} bytes\"}}")),
+        _ => Json::trusted(it.get()),
+    })
+}
+
+/// `text`, cut where it is too long to be shown, with a mark.
+pub(crate) fn bounded(mut text: String) -> String {
+    let n_bytes = text.len();
+    if n_bytes > TEXT_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_MAX));
+        let left_out = n_bytes - text.len();
+        text.push_str(&format!("\n[{left_out} more bytes left out]"));
+    }
+    text
 }
 
 #[derive(Deserialize)]
@@ -94,7 +114,7 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.result),
-        text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)),
+        text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded),
         ..plain(
             &format!("{}.{}", wire.server, wire.tool),
             one_line(&format!("{} ({})", wire.tool, wire.server)),
@@ -136,7 +156,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.content_items),
-        text: join_texts(&parts),
+        text: join_texts(&parts).map(bounded),
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })
 }
@@ -210,7 +230,7 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
     ToolItem {
         status,
         output: json(wire.failure),
-        text: wire.revised_prompt,
+        text: wire.revised_prompt.map(bounded),
         locations: wire.saved_path.map(|path| Location { path, line: None }).into_iter().collect(),
         ..plain("imageGeneration", "Generate an image".to_owned(), ToolKind::Other, unstated)
     }
@@ -240,7 +260,7 @@ struct WireReview {
 
 fn review(title: &str, wire: WireReview, unstated: ItemStatus) -> ToolItem {
     ToolItem {
-        text: Some(wire.review).filter(|it| !it.is_empty()),
+        text: Some(wire.review).filter(|it| !it.is_empty()).map(bounded),
         ..plain("review", title.to_owned(), ToolKind::Think, unstated)
     }
 }

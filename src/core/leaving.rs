@@ -75,12 +75,12 @@ impl Core {
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
-            session.app_server_lost(&mut cx, &failure, was_running);
+            session.app_server_lost(&mut cx, &failure, was_running, generation);
         }
-        self.loss = Some(failure);
+        self.losses.insert(generation, failure);
         let threads = self.link.take_marked();
         if threads.is_empty() {
-            return self.loss_swept(now, SweepReport::default(), out);
+            return self.loss_swept(now, generation, SweepReport::default(), out);
         }
         self.sweeper.sweep(generation, Cause::Loss, threads, out);
         self.timers.arm(now.plus(SWEEP_BOUND), Timer::SweepBound { generation });
@@ -94,7 +94,7 @@ impl Core {
         out: &mut Effects,
     ) {
         match self.sweeper.swept(generation, out) {
-            Some(cause) => self.cause_swept(now, cause, report, out),
+            Some(cause) => self.cause_swept(now, generation, cause, report, out),
             // The bound came first and everything was said.
             None => out.anomaly(Anomaly::StaleGeneration { generation }),
         }
@@ -103,13 +103,20 @@ impl Core {
     /// A sweep gives no report: whoever waits goes on without.
     pub(super) fn sweep_bound(&mut self, now: Tick, generation: Generation, out: &mut Effects) {
         for cause in self.sweeper.give_up(generation) {
-            self.cause_swept(now, cause, SweepReport::default(), out);
+            self.cause_swept(now, generation, cause, SweepReport::default(), out);
         }
     }
 
-    fn cause_swept(&mut self, now: Tick, cause: Cause, report: SweepReport, out: &mut Effects) {
+    fn cause_swept(
+        &mut self,
+        now: Tick,
+        generation: Generation,
+        cause: Cause,
+        report: SweepReport,
+        out: &mut Effects,
+    ) {
         match cause {
-            Cause::Loss => self.loss_swept(now, report, out),
+            Cause::Loss => self.loss_swept(now, generation, report, out),
             Cause::Close(sessions) => {
                 for session in sessions {
                     self.with(now, &session, out, |session, cx| session.close_swept(cx, report));
@@ -118,16 +125,19 @@ impl Core {
         }
     }
 
-    fn loss_swept(&mut self, now: Tick, report: SweepReport, out: &mut Effects) {
+    fn loss_swept(&mut self, now: Tick, generation: Generation, report: SweepReport, out: &mut Effects) {
         // The bound came first and everything was said.
-        let Some(failure) = self.loss.take() else { return };
+        let Some(failure) = self.losses.remove(&generation) else { return };
         if report.left > 0 {
             let title = format!("{} processes of the lost app-server could not be ended", report.left);
             self.tell_all(now, Severity::Warning, title, None, out);
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
-            session.swept(&mut cx, &failure);
+            session.swept(&mut cx, generation, &failure);
+        }
+        if !self.losses.is_empty() {
+            return;
         }
         for (session, resuming) in std::mem::take(&mut self.late_resumes) {
             match self.leaving {
@@ -157,7 +167,7 @@ impl Core {
     }
 
     pub(super) fn exit_if_alone(&mut self, out: &mut Effects) {
-        let is_alone = self.link.is_down() && self.loss.is_none();
+        let is_alone = self.link.is_down() && self.losses.is_empty();
         if is_alone {
             self.exit(out);
         }

@@ -23,6 +23,9 @@ const STARTING: u64 = 200;
 /// Bytes of output kept for commands that are not known yet.
 const ORPHAN_BYTES: usize = 256 * 1024;
 
+/// Stands where output is left out until the end of the command brings it.
+const CUT: &str = "\n... output left out until the end ...\n";
+
 /// One reading of the list, page by page.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
@@ -53,6 +56,10 @@ impl Polls {
         }
         if self.orphan_bytes + text.len() > ORPHAN_BYTES {
             self.cut.insert(item.clone());
+            if let Some(kept) = self.orphans.get_mut(item) {
+                self.orphan_bytes += CUT.len();
+                kept.push_str(CUT);
+            }
             return;
         }
         self.orphan_bytes += text.len();

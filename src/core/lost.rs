@@ -5,13 +5,20 @@
 use super::codex::TurnEnd;
 use super::cx::Cx;
 use super::failure::Failure;
+use super::ids::Generation;
 use super::session::{History, Session, Tie};
 use super::turn::{Front, Turn};
 use super::update::{CallChange, EndedBy, FinalStatus, Severity};
 
 impl Session {
     /// The app-server of this session's thread ended.
-    pub(crate) fn app_server_lost(&mut self, cx: &mut Cx<'_>, failure: &Failure, was_running: bool) {
+    pub(crate) fn app_server_lost(
+        &mut self,
+        cx: &mut Cx<'_>,
+        failure: &Failure,
+        was_running: bool,
+        generation: Generation,
+    ) {
         self.withdraw_asks(cx);
         self.polls.reset();
         // What it had saved by then, nobody can say: a key is looked up before it is sent again.
@@ -20,10 +27,10 @@ impl Session {
         if !was_running {
             self.refuse_all(cx, failure);
         }
-        if self.tie == Tie::Unloaded {
+        if matches!(self.tie, Tie::Unloaded | Tie::Lost(_)) {
             return;
         }
-        self.tie = Tie::Lost;
+        self.tie = Tie::Lost(generation);
         if let Some(resuming) = self.resuming.take() {
             self.resume_failed(cx, resuming, failure.clone());
         }
@@ -49,8 +56,8 @@ impl Session {
     }
 
     /// The sweep is over: nothing of the lost app-server lives.
-    pub(crate) fn swept(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
-        if self.tie != Tie::Lost {
+    pub(crate) fn swept(&mut self, cx: &mut Cx<'_>, generation: Generation, failure: &Failure) {
+        if self.tie != Tie::Lost(generation) {
             return;
         }
         self.end_all_unseen(cx, EndedBy::AppServerLost, "the codex app-server ended and took it along");

@@ -109,7 +109,7 @@ impl Session {
     fn is_ready_for_prompts(&mut self, cx: &mut Cx<'_>) -> bool {
         match self.tie {
             Tie::Loaded => {}
-            Tie::Reviving | Tie::Lost => return false,
+            Tie::Reviving | Tie::Lost(_) => return false,
             Tie::Unloaded => {
                 if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
                     self.refuse_all(cx, &failure);

@@ -138,7 +138,7 @@ impl Core {
             return out.refuse(resuming.ticket, Failure::InvalidRequest(message.to_owned()));
         }
         // What the lost app-server left is not swept yet: its ends have to be told first.
-        if self.loss.is_some() {
+        if !self.losses.is_empty() {
             self.late_resumes.push((session.clone(), resuming));
             return;
         }

@@ -6,7 +6,9 @@ use super::ask::Permission;
 use super::choices::Chosen;
 use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
-use super::ids::{AskId, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick};
+use super::ids::{
+    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick,
+};
 use super::listing::Polls;
 use super::opening::Resuming;
 use super::prompts::Prompt;
@@ -86,7 +88,7 @@ pub(crate) enum Tie {
     /// `thread/resume` is on its way.
     Reviving,
     /// The app-server died and the sweep is not over: nobody can say what lives.
-    Lost,
+    Lost(Generation),
 }
 
 /// A question that is open at the client.
@@ -244,7 +246,7 @@ impl Session {
 
     fn state(&self) -> State {
         match (&self.front, self.tie) {
-            (Front::Active(_), Tie::Lost) => State::Unknown,
+            (Front::Active(_), Tie::Lost(_)) => State::Unknown,
             (Front::Active(_), _) if self.waits_for_user() => State::RequiresAction,
             (Front::Active(_), _) => State::Running,
             (Front::Idle | Front::Starting { .. }, _) => State::Idle(None),

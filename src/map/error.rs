@@ -1,5 +1,6 @@
 //! What can go wrong while a map or an inventory is read.
 
+use crate::locate::NotFound;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
@@ -14,16 +15,28 @@ pub enum MapError {
         #[source]
         source: std::io::Error,
     },
+    /// There is no binary.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
     /// The binary could not be started at all.
-    #[error("run {}", codex.display())]
+    #[error("run {}; name another codex with --codex PATH or CODEX_PATH", codex.display())]
     Spawn {
         codex: PathBuf,
         #[source]
         source: std::io::Error,
     },
     /// The binary ran and said no; `stderr` is its last line.
-    #[error("run {} {args} ({status}): {stderr}", codex.display())]
+    #[error(
+        "run {} {args} ({status}): {stderr}; if it is no codex, name one with --codex PATH or CODEX_PATH",
+        codex.display()
+    )]
     Codex { codex: PathBuf, args: &'static str, status: ExitStatus, stderr: String },
+    /// The binary ran, said yes and wrote nothing.
+    #[error(
+        "read the schema of {}: it wrote none, so it is no codex; name one with --codex PATH or CODEX_PATH",
+        codex.display()
+    )]
+    NoSchema { codex: PathBuf },
     /// A schema file is no JSON.
     #[error("read {} as JSON", path.display())]
     Json {

@@ -21,6 +21,10 @@ impl Inventory {
         let mut generate = command(codex, &home);
         generate.args(["app-server", "generate-json-schema", "--experimental", "--out"]);
         run(codex, generate.arg(&schema), "app-server generate-json-schema")?;
+        let is_empty = schema.read_dir().is_ok_and(|mut files| files.next().is_none());
+        if is_empty {
+            return Err(MapError::NoSchema { codex: codex.to_path_buf() });
+        }
         Self::of_schema(&schema, version)
     }
 }

@@ -3,6 +3,7 @@ use crate::core::input::Pressure;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -66,7 +67,8 @@ async fn a_batch_ends_where_the_next_line_would_not_fit() {
 
 #[tokio::test]
 async fn marks_are_reported_once_each_and_alternate() {
-    let (outbox, writer, mut heard) = queue(Limits { high: 10, low: 4, cap: 1000, batch: 1 });
+    let (outbox, writer, mut heard) =
+        queue(Limits { high: 10, low: 4, cap: 1000, batch: 1, ..Limits::default() });
     for _ in 0..6 {
         outbox.push("123".to_owned());
     }
@@ -78,24 +80,71 @@ async fn marks_are_reported_once_each_and_alternate() {
     assert!(heard.try_recv().is_err());
 }
 
-#[tokio::test]
-async fn a_reader_that_stops_is_gone_at_the_cap_and_keeps_no_memory() {
-    let (outbox, writer, mut heard) = queue(Limits { high: 50, low: 10, cap: 100, batch: 16 });
-    // The pipe takes 8 bytes and then nothing, because nobody reads `_unread`.
+/// A pipe that takes 8 bytes and then nothing, because nobody reads the other end; when it is given up.
+async fn stuck(limits: Limits, n_lines: usize) -> usize {
+    let (outbox, writer, mut heard) = queue(limits);
     let (pipe, _unread) = tokio::io::duplex(8);
     let run = tokio::spawn(writer.run(pipe));
-    while heard.is_empty() || heard.len() < 2 {
+    for _ in 0..n_lines {
         outbox.push("0123456789".to_owned());
-        assert!(outbox.bytes() <= 111);
         tokio::task::yield_now().await;
     }
+    let bytes = outbox.bytes();
     assert_eq!(heard.recv().await, Some(Report::Fill(Pressure::High)));
     let Some(Report::Gone { reason }) = heard.recv().await else { panic!("the reader is gone") };
-    assert!(reason.starts_with("it has not read for"), "{reason}");
+    assert!(reason.starts_with("it does not read, and "), "{reason}");
     run.await.unwrap();
     outbox.push("dropped".to_owned());
     assert_eq!(outbox.bytes(), 0);
     assert!(heard.try_recv().is_err());
+    bytes
+}
+
+#[tokio::test]
+async fn a_reader_that_stops_above_the_cap_is_gone_after_a_while_and_keeps_no_memory() {
+    let stall = Duration::from_millis(20);
+    let limits = Limits { high: 50, low: 10, cap: 100, stall, ..Limits::default() };
+    assert_eq!(stuck(limits, 20).await, 220, "and not before");
+}
+
+#[tokio::test]
+async fn a_reader_that_stopped_below_the_cap_is_gone_when_it_is_passed() {
+    let stall = Duration::from_millis(20);
+    let (outbox, writer, mut heard) =
+        queue(Limits { high: 50, low: 10, cap: 100, stall, ..Limits::default() });
+    let (pipe, _unread) = tokio::io::duplex(8);
+    let run = tokio::spawn(writer.run(pipe));
+    outbox.push("0123456789".to_owned());
+    while !outbox.0.lock().is_stalled {
+        tokio::task::yield_now().await;
+    }
+    assert!(heard.try_recv().is_err(), "below the cap it may take its time");
+    outbox.push("x".repeat(100));
+    assert!(matches!(heard.recv().await, Some(Report::Gone { .. })));
+    run.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_is_gone_at_once_where_memory_would_end() {
+    let limits = Limits { high: 50, low: 10, cap: 100, runaway: 200, ..Limits::default() };
+    assert_eq!(stuck(limits, 20).await, 0);
+}
+
+#[tokio::test]
+async fn a_reader_that_reads_gets_more_than_the_cap() {
+    let (outbox, writer, mut heard) =
+        queue(Limits { high: 50, low: 10, cap: 100, stall: Duration::from_secs(5), ..Limits::default() });
+    let (pipe, mut far) = tokio::io::duplex(64);
+    let line = "x".repeat(1 << 20);
+    outbox.push(line.clone());
+    outbox.close();
+    let run = tokio::spawn(writer.run(pipe));
+    let mut text = String::new();
+    far.read_to_string(&mut text).await.unwrap();
+    run.await.unwrap();
+    assert_eq!(text.len(), line.len() + 1);
+    assert_eq!(heard.recv().await, Some(Report::Fill(Pressure::High)));
+    assert_eq!(heard.recv().await, Some(Report::Fill(Pressure::Low)));
 }
 
 #[tokio::test]

@@ -13,6 +13,9 @@ pub const MARKER: &str = "CODEX_THREAD_ID";
 // The sandbox around a command: it passes no signal on, and reports its own death as the command's.
 const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
 
+// Ends of the name of a program that is Codex.
+const PROGRAMS: [&str; 4] = ["-tui", "-app-server", "-x86_64", "-aarch64"];
+
 /// Identity of a process: a pid alone may belong to somebody else by the next look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessKey {
@@ -71,7 +74,7 @@ impl Processes {
     }
 
     /// Living processes of these threads that are ours to end: below our app-server, or below no
-    /// living app-server at all. Never ourselves or what we descend from.
+    /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what we descend from.
     pub fn members(&self, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
         let ourselves = std::process::id();
         let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
@@ -97,7 +100,7 @@ impl Processes {
             if Some(above) == scope.app_server {
                 return true;
             }
-            if self.0.process(Pid::from_u32(above)).is_some_and(is_app_server) {
+            if self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex) {
                 return false;
             }
         }
@@ -139,15 +142,17 @@ fn role(process: &Process) -> Role {
     }
 }
 
-fn is_app_server(process: &Process) -> bool {
-    let cmd = process.cmd();
-    is_alive(process)
-        && cmd.iter().any(|word| word == "app-server")
-        // The program itself, or the script that an interpreter runs.
-        && cmd.iter().take(2).any(|word| is_codex(word))
+fn is_living_codex(process: &Process) -> bool {
+    // The program itself, or the script that an interpreter runs.
+    is_alive(process) && process.cmd().iter().take(2).any(|word| is_codex(word))
 }
 
+// By its plain name, as a script (`codex.js`) or with its platform (`codex-x86_64-...`). Not what Codex
+// puts between itself and a command, which may outlive it: `codex-linux-sandbox` and the like.
 fn is_codex(word: &OsStr) -> bool {
-    let name = std::path::Path::new(word).file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with("codex")
+    let name = std::path::Path::new(word).file_name().unwrap_or_default().to_string_lossy();
+    let Some(rest) = name.strip_prefix("codex") else {
+        return false;
+    };
+    rest.is_empty() || rest.starts_with('.') || PROGRAMS.iter().any(|it| rest.starts_with(it))
 }

@@ -3,18 +3,18 @@
 use super::Record;
 use super::rules::rules_of;
 use crate::bridge::arrival::Arrival;
-use crate::bridge::departure::Departure;
+use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
 use crate::core::input::Pressure;
 use crate::core::settings::Settings;
-use crate::redact;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::redact::{
+    self,
+    unread::{Unread, Wrong},
+};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -64,9 +64,14 @@ pub fn departure(departure: &Departure) -> Option<serde_json::Value> {
     }
 }
 
+/// A note in words, without secrets: what Codex refused is told with its own words.
+pub fn note_text(note: &Note) -> String {
+    redact::text(&format!("{note:?}")).into_owned()
+}
+
 fn note(departure: &Departure) -> Option<String> {
     match departure {
-        Departure::Noted(note) => Some(format!("{note:?}")),
+        Departure::Noted(note) => Some(note_text(note)),
         Departure::ToClient(_)
         | Departure::ToCodex { .. }
         | Departure::StartCodex(_)
@@ -80,11 +85,11 @@ impl Serialize for In<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self.0.arrival {
-            Arrival::ClientLine(line) => message(&mut map, ["client", "client_text", "client_base64"], line)?,
+            Arrival::ClientLine(line) => message(&mut map, ["client", "client_unread"], line)?,
             Arrival::ClientOversized => map.serialize_entry("client_oversized", &true)?,
             Arrival::ClientEof => map.serialize_entry("client_eof", &true)?,
             Arrival::CodexLine { generation, line } => {
-                message(&mut map, ["codex", "codex_text", "codex_base64"], line)?;
+                message(&mut map, ["codex", "codex_unread"], line)?;
                 map.serialize_entry("generation", &generation.0)?;
             }
             Arrival::CodexOversized { generation } => {
@@ -96,7 +101,7 @@ impl Serialize for In<'_> {
             )?,
             Arrival::CodexDied { generation, how, stderr } => map.serialize_entry(
                 "codex_died",
-                &json!({ "generation": generation.0, "how": how, "stderr": stderr.map(redact::text) }),
+                &json!({ "generation": generation.0, "how": redact::text(how), "stderr": stderr.map(redact::text) }),
             )?,
             Arrival::Deadline => map.serialize_entry("deadline", self.0.deadline.unwrap_or_default())?,
             Arrival::ClientQueue(Pressure::High) => map.serialize_entry("client_queue", "high")?,
@@ -116,10 +121,10 @@ impl Serialize for Out<'_> {
         let mut map = serializer.serialize_map(None)?;
         match self.0 {
             Departure::ToClient(line) => {
-                message(&mut map, ["client", "client_text", "client_base64"], line.as_bytes())?;
+                message(&mut map, ["client", "client_unread"], line.as_bytes())?;
             }
             Departure::ToCodex { generation, line } => {
-                message(&mut map, ["codex", "codex_text", "codex_base64"], line.as_bytes())?;
+                message(&mut map, ["codex", "codex_unread"], line.as_bytes())?;
                 map.serialize_entry("generation", &generation.0)?;
             }
             Departure::StartCodex(generation) => map.serialize_entry("start_codex", &generation.0)?,
@@ -129,20 +134,27 @@ impl Serialize for Out<'_> {
                 map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
             }
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
-            Departure::Noted(note) => map.serialize_entry("noted", &format!("{note:?}"))?,
+            Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,
         }
         map.end()
     }
 }
 
-// The names are for JSON, for other text and for other bytes: what was said stays what it was.
-fn message<M: SerializeMap>(map: &mut M, names: [&str; 3], line: &[u8]) -> Result<(), M::Error> {
-    let Ok(text) = std::str::from_utf8(line) else {
-        return map.serialize_entry(names[2], &STANDARD.encode(line));
-    };
-    let clean: Cow<'_, str> = redact::message(text);
-    match serde_json::from_str::<&RawValue>(&clean) {
-        Ok(raw) => map.serialize_entry(names[0], raw),
-        Err(_) => map.serialize_entry(names[1], &clean),
+// The names are for JSON, and for what is none: of that nothing is written but what is wrong with it,
+// because it cannot be searched for secrets.
+fn message<M: SerializeMap>(map: &mut M, names: [&str; 2], line: &[u8]) -> Result<(), M::Error> {
+    match redact::line(line) {
+        Ok(clean) => {
+            let raw: &RawValue = serde_json::from_str(&clean).expect("redaction gives JSON for JSON");
+            map.serialize_entry(names[0], raw)
+        }
+        Err(Unread { bytes, wrong }) => {
+            let told = match wrong {
+                Wrong::NotUtf8 => json!({ "bytes": bytes, "wrong": "not UTF-8" }),
+                Wrong::NotJson { column } => json!({ "bytes": bytes, "wrong": "no JSON", "column": column }),
+                Wrong::Value => json!({ "bytes": bytes, "wrong": "no value" }),
+            };
+            map.serialize_entry(names[1], &told)
+        }
     }
 }

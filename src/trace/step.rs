@@ -5,6 +5,8 @@ use crate::core::codex::Preset;
 use crate::core::ids::{Generation, Tick};
 use crate::core::input::{Pressure, SweepReport};
 use crate::core::settings::Settings;
+use crate::redact::unread::{Unread, Wrong};
+use crate::transport::CODEX_LINE_MAX;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
@@ -14,12 +16,13 @@ use serde_json::{Map, Value};
 /// One line of a trace:
 /// `{"seq":n,"at":ms,"in":{…},"rule":["…"],"out":[{…}],"note":["…"]}`.
 ///
-/// `in` is one of `client` (a message; `client_text` or `client_base64` for what is none),
-/// `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_text`, `codex_base64`),
+/// `in` is one of `client` (a message), `client_unread` (`bytes`, `wrong` and perhaps `column` of a line
+/// that is none), `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_unread`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
 /// (`high` or `low`), `swept`, `signal`. `out` has `client`, `codex`, `start_codex`, `end_codex`,
 /// `sweep`, `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
-/// has its `settings` too.
+/// has its `settings` too. By hand, a line that is no message can be written as `client_text`,
+/// `client_base64`, `codex_text` or `codex_base64`.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub seq: u64,
@@ -35,15 +38,42 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received {
     ClientLine(Vec<u8>),
+    /// `line` stands for a line that was not written down.
+    ClientUnread {
+        unread: Unread,
+        line: Vec<u8>,
+    },
     ClientOversized,
     ClientEof,
-    CodexLine { generation: Generation, line: Vec<u8> },
-    CodexOversized { generation: Generation },
-    CodexNotStarted { generation: Generation, message: String },
-    CodexDied { generation: Generation, how: String, stderr: Option<String> },
-    Deadline { reason: String },
+    CodexLine {
+        generation: Generation,
+        line: Vec<u8>,
+    },
+    CodexUnread {
+        generation: Generation,
+        unread: Unread,
+        line: Vec<u8>,
+    },
+    CodexOversized {
+        generation: Generation,
+    },
+    CodexNotStarted {
+        generation: Generation,
+        message: String,
+    },
+    CodexDied {
+        generation: Generation,
+        how: String,
+        stderr: Option<String>,
+    },
+    Deadline {
+        reason: String,
+    },
     ClientQueue(Pressure),
-    Swept { generation: Generation, report: SweepReport },
+    Swept {
+        generation: Generation,
+        report: SweepReport,
+    },
     Signal(i32),
 }
 
@@ -116,10 +146,12 @@ impl Received {
     /// What to offer to a bridge.
     pub fn arrival(&self) -> Arrival<'_> {
         match self {
-            Self::ClientLine(line) => Arrival::ClientLine(line),
+            Self::ClientLine(line) | Self::ClientUnread { line, .. } => Arrival::ClientLine(line),
             Self::ClientOversized => Arrival::ClientOversized,
             Self::ClientEof => Arrival::ClientEof,
-            Self::CodexLine { generation, line } => Arrival::CodexLine { generation: *generation, line },
+            Self::CodexLine { generation, line } | Self::CodexUnread { generation, line, .. } => {
+                Arrival::CodexLine { generation: *generation, line }
+            }
             Self::CodexOversized { generation } => Arrival::CodexOversized { generation: *generation },
             Self::CodexNotStarted { generation, message } => {
                 Arrival::CodexNotStarted { generation: *generation, message }
@@ -151,6 +183,15 @@ fn received(text: &str) -> Result<Received, StepError> {
     match name.as_str() {
         "client_text" => Ok(Received::ClientLine(text_of(value)?.into())),
         "client_base64" => Ok(Received::ClientLine(STANDARD.decode(text_of(value)?)?)),
+        "client_unread" => {
+            let unread = unread(value)?;
+            Ok(Received::ClientUnread { unread, line: unread.stand_in() })
+        }
+        "codex_unread" => {
+            let unread = unread(value)?;
+            let generation = generation.ok_or(NO_GENERATION)?;
+            Ok(Received::CodexUnread { generation, unread, line: unread.stand_in() })
+        }
         "client_oversized" => Ok(Received::ClientOversized),
         "client_eof" => Ok(Received::ClientEof),
         "codex_text" => codex_line(text_of(value)?.into(), generation),
@@ -180,6 +221,22 @@ fn received(text: &str) -> Result<Received, StepError> {
     }
 }
 
+const NO_GENERATION: StepError = StepError::Shape("a line of codex without a generation");
+
+fn unread(value: &Value) -> Result<Unread, StepError> {
+    let size = |value: &Value| {
+        let size = value.as_u64().and_then(|size| usize::try_from(size).ok());
+        size.filter(|size| *size <= CODEX_LINE_MAX).ok_or(StepError::Shape("a size is missing"))
+    };
+    let wrong = match value["wrong"].as_str() {
+        Some("not UTF-8") => Wrong::NotUtf8,
+        Some("no JSON") => Wrong::NotJson { column: size(&value["column"])? },
+        Some("no value") => Wrong::Value,
+        Some(_) | None => return Err(StepError::Shape("an unread line without what is wrong with it")),
+    };
+    Ok(Unread { bytes: size(&value["bytes"])?, wrong })
+}
+
 fn settings(told: Told) -> Result<Settings, StepError> {
     let preset = match told.preset {
         None => None,
@@ -189,7 +246,7 @@ fn settings(told: Told) -> Result<Settings, StepError> {
 }
 
 fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> Result<Received, StepError> {
-    let generation = generation.ok_or(StepError::Shape("a line of codex without a generation"))?;
+    let generation = generation.ok_or(NO_GENERATION)?;
     Ok(Received::CodexLine { generation, line })
 }
 

@@ -35,14 +35,10 @@ fn written(arrival: Arrival<'_>, departures: &[Departure]) -> Value {
 fn every_arrival_comes_back_as_it_was() {
     let arrivals = [
         Arrival::ClientLine(br#"{"z":1,"a":1.50,"method":"x"}"#),
-        Arrival::ClientLine(b"not json"),
-        Arrival::ClientLine(b"\xff\x00"),
         Arrival::ClientLine(b"null"),
         Arrival::ClientOversized,
         Arrival::ClientEof,
         Arrival::CodexLine { generation: ONE, line: br#"{"id":1,"result":{}}"# },
-        Arrival::CodexLine { generation: ONE, line: b"thread panicked" },
-        Arrival::CodexLine { generation: ONE, line: b"\xfe" },
         Arrival::CodexOversized { generation: Generation(2) },
         Arrival::CodexNotStarted { generation: ONE, message: "no such file" },
         Arrival::CodexDied { generation: ONE, how: "signal 9", stderr: Some("oops") },
@@ -61,9 +57,37 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=18).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
-    assert_eq!(steps[13].input, Received::Deadline { reason: "flush output".to_owned() });
+    assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
+}
+
+#[test]
+fn of_what_is_no_message_nothing_is_written_but_what_is_wrong_with_it() {
+    let (_dir, path) = file();
+    let mut trace = Trace::create(&path, &settings()).unwrap();
+    trace.record(&record(Arrival::ClientLine(br#"{"env":{"K":"hunter2"},}"#), &[]));
+    trace.record(&record(Arrival::CodexLine { generation: ONE, line: b"hunter2\xff" }, &[]));
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("hunter2"));
+    let steps = read(&path).unwrap();
+    assert_eq!(arrival(&steps[0]), Arrival::ClientLine(format!("{}?", " ".repeat(23)).as_bytes()));
+    assert_eq!(arrival(&steps[1]), Arrival::CodexLine { generation: ONE, line: b"\xff" });
+    let Received::CodexUnread { unread, .. } = &steps[1].input else { panic!("{:?}", steps[1].input) };
+    assert_eq!(unread.to_string(), "8 bytes that are not UTF-8");
+}
+
+#[test]
+fn a_line_that_is_no_message_runs_again_as_it_did() {
+    let (_dir, path) = file();
+    let mut trace = Trace::create(&path, &settings()).unwrap();
+    let mut bridge = crate::bridge::Bridge::new(settings());
+    for line in [&b"{\"id\":1,}"[..], b"\xff", b"null"] {
+        let mut departures = Vec::new();
+        bridge.step(Tick(5), Arrival::ClientLine(line), &mut departures);
+        assert!(!departures.is_empty());
+        trace.record(&record(Arrival::ClientLine(line), &departures));
+    }
+    assert_eq!(crate::cmd::replay::differences(&read(&path).unwrap()), []);
 }
 
 #[test]
@@ -100,7 +124,12 @@ fn secrets_do_not_reach_the_file() {
     assert_eq!(step["in"]["client"]["params"]["mcpServers"][0]["env"][0]["name"], "K");
     assert_eq!(step["out"][0]["codex"]["params"]["config"]["mcp_servers"]["m"]["env"]["K"], "[redacted]");
     let died = Arrival::CodexDied { generation: ONE, how: "x", stderr: Some("sk-hidden-45678901234") };
-    let text = format!("{step}{}", written(died, &[]));
+    let refused = Departure::Noted(Note::Anomaly(Anomaly::CodexRefused {
+        method: "thread/start",
+        message: "no Authorization: Basic hidden-5, no password=\"hidden-6\"".to_owned(),
+    }));
+    let text = format!("{step}{}{}", written(died, &[]), written(Arrival::Deadline, &[refused]));
+    assert!(text.contains("CodexRefused"), "{text}");
     assert!(!text.contains("hidden"), "{text}");
 }
 

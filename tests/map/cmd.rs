@@ -1,6 +1,7 @@
 //! The `map` subcommand as a user sees it.
 
 use appserver_acp::cmd::map::{MapArgs, Outcome, exit_code, run};
+use appserver_acp::locate::Sought;
 use appserver_acp::map::error::MapError;
 use clap::Parser;
 
@@ -51,7 +52,8 @@ fn json_has_a_field_per_column() {
 fn a_codex_that_is_not_there_cannot_be_checked() {
     let (result, text) = map(&["check", "--codex", "/no/such/codex"]);
     assert_eq!(exit_code(&result), 2);
-    assert_eq!(result.unwrap_err().to_string(), "run /no/such/codex");
+    let why = result.unwrap_err().to_string();
+    assert!(why.starts_with("codex was not found: tried /no/such/codex (no such file); install it"), "{why}");
     assert_eq!(text, "");
 }
 
@@ -78,12 +80,32 @@ fn a_codex_that_refuses_is_quoted() {
     let (result, _) = map(&["inventory", "--codex", "/bin/false"]);
     assert_eq!(exit_code(&result), 2);
     let text = result.unwrap_err().to_string();
-    assert_eq!(text, "run /bin/false --version (exit status: 1): no message");
+    assert_eq!(
+        text,
+        "run /bin/false --version (exit status: 1): no message; if it is no codex, name one with --codex PATH or CODEX_PATH"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_without_a_schema_is_no_codex() {
+    let (result, _) = map(&["check", "--codex", "/bin/true"]);
+    assert_eq!(exit_code(&result), 2);
+    let text = result.unwrap_err().to_string();
+    assert!(text.starts_with("read the schema of /bin/true: it wrote none, so it is no codex"), "{text}");
+}
+
+#[test]
+fn words_that_no_row_has_are_not_found() {
+    let (result, text) = map(&["nosuchword"]);
+    assert_eq!((exit_code(&result), text.as_str()), (1, ""));
+    let (result, text) = map(&["--json", "nosuchword"]);
+    assert_eq!((exit_code(&result), text.as_str()), (1, "[]\n"));
 }
 
 fn map(words: &[&str]) -> (Result<Outcome, MapError>, String) {
     let cli = Cli::try_parse_from(["map"].iter().chain(words)).expect("words of the command line");
     let mut out = Vec::new();
-    let result = run(&cli.map, &mut out);
+    let result = run(&cli.map, &Sought::default(), &mut out);
     (result, String::from_utf8(out).expect("text"))
 }

@@ -219,6 +219,7 @@ fn bad_params_are_32602_and_never_quote_the_line() {
         ("session/close", json!({ "sessionId": 7 })),
         ("session/close", json!(["SECRET"])),
         ("session/list", json!({ "cursor": 7 })),
+        ("session/list", json!({ "cwd": "SECRET" })),
         (
             "session/set_config_option",
             json!({ "sessionId": "s", "configId": "model", "type": "boolean", "value": "SECRET" }),

@@ -307,7 +307,8 @@ fn a_v1_permission_keeps_what_the_known_call_shows() {
     let call = &line["params"]["toolCall"];
     assert_eq!((&call["title"], call.get("status")), (&json!("Edit a"), None));
     assert_eq!(call["content"][0], json!({ "type": "diff", "path": "/w/a", "newText": "x\n" }));
-    assert_eq!(call["content"][1]["content"]["text"], "it may take long");
+    assert_eq!(call["content"][1]["content"]["text"], "Run npm test?", "the title has no room for it");
+    assert_eq!(call["content"][2]["content"]["text"], "it may take long");
 }
 
 #[test]

@@ -249,6 +249,54 @@ fn a_client_without_terminals_reads_text() {
 }
 
 #[test]
+fn text_says_how_a_command_ended() {
+    let exit =
+        |status, by, reason| Exit { status, account: ExitAccount { by, reason, ..Default::default() } };
+    let cases = [
+        (exit(ExitStatus::Code(0), EndedBy::Itself, None), "```\nhi\n```"),
+        (exit(ExitStatus::Code(3), EndedBy::Itself, None), "```\nhi\n```\nexit code 3"),
+        (
+            exit(ExitStatus::Signal("SIGKILL"), EndedBy::Client, Some("why")),
+            "```\nhi\n```\nended by SIGKILL (stopped by you)",
+        ),
+        (
+            exit(ExitStatus::Signal("SIGKILL"), EndedBy::Cancel, None),
+            "```\nhi\n```\nended by SIGKILL (stopped with its turn)",
+        ),
+        (
+            exit(ExitStatus::Unknown, EndedBy::AppServerLost, Some("codex ended")),
+            "```\nhi\n```\nended; how is not known (codex ended)",
+        ),
+        (
+            exit(ExitStatus::Unknown, EndedBy::Close, Some("no word")),
+            "```\nhi\n```\nended; how is not known (stopped with its session; no word)",
+        ),
+        (exit(ExitStatus::Unknown, EndedBy::Itself, None), "```\nhi\n```\nended; how is not known"),
+    ];
+    for (exit, expected) in cases {
+        let mut edge = greeted(HELLO_V1);
+        updates(&mut edge, &running());
+        updates(&mut edge, &snapshot("hi"));
+        edge.update(&session(), &Update::TerminalExited { terminal: term(), exit });
+        let got = updates(&mut edge, &closed(FinalStatus::Failed, "hi"));
+        assert_eq!(text(&got[0]), expected);
+    }
+}
+
+#[test]
+fn an_end_without_output_is_text_too() {
+    let close =
+        || Update::CallClosed { call: call(), status: FinalStatus::Failed, change: CallChange::default() };
+    let mut edge = greeted(HELLO_V1);
+    updates(&mut edge, &running());
+    edge.update(&session(), &exited(ExitStatus::Unknown));
+    assert_eq!(text(&updates(&mut edge, &close())[0]), "ended; how is not known");
+    updates(&mut edge, &running());
+    edge.update(&session(), &exited(ExitStatus::Code(0)));
+    assert_eq!(updates(&mut edge, &close())[0].get("content"), None, "nothing is worth a line");
+}
+
+#[test]
 fn text_is_bounded_and_says_so() {
     let mut edge = greeted(HELLO_V1);
     updates(&mut edge, &running());

@@ -159,7 +159,8 @@ fn a_whole_message_sends_what_is_missing() {
     updates(&mut edge, &streamed("lö"));
     assert_eq!(text(updates(&mut edge, &whole("Hellö you"))), " you");
     assert_eq!(edge.update(&session(), &whole("Hellö you")).dropped, Some(Dropped::AlreadySent));
-    assert_eq!(edge.update(&session(), &whole("Hallo")).dropped, Some(Dropped::ContradictsStream));
+    assert_eq!(text(updates(&mut edge, &whole("Hallo"))), "\n\n*(corrected)*\n\nHallo");
+    assert_eq!(edge.update(&session(), &whole("Hallo")).dropped, Some(Dropped::AlreadySent));
     updates(&mut edge, &idle());
     assert_eq!(text(updates(&mut edge, &whole("Hallo"))), "Hallo", "an idle session has no stream");
 }

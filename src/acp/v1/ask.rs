@@ -61,6 +61,9 @@ impl Encoder {
         // A client takes these fields over into the call it shows, so the call's own title stays.
         let title = view.map_or(&permission.title, |it| &it.title).clone();
         let mut content = view.map(convert::contents).unwrap_or_default();
+        // Then the question has no other place; a command's only repeats the command.
+        let is_question = matches!(permission.subject, Subject::Call(_)) && title != permission.title;
+        content.extend(is_question.then(|| convert::text_content(&permission.title)));
         content.extend(permission.description.as_deref().map(convert::text_content));
         fields = fields.title(title);
         if !content.is_empty() {

@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 /// Clears screen and scrollback: what follows replaces what a client's terminal shows.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[3J\u{1b}[H";
 
+/// Stands between a text that was streamed and the whole text that contradicts it.
+const CORRECTED: &str = "\n\n*(corrected)*\n\n";
+
 type Outcome = Result<v1::SessionUpdate, Dropped>;
 
 impl Encoder {
@@ -67,12 +70,14 @@ impl Encoder {
             }
             Update::AgentMessage { message, text } => {
                 let streamed = view.messages.entry(message.clone()).or_default();
-                let tail = text.strip_prefix(streamed.as_str()).ok_or(Dropped::ContradictsStream)?;
-                if tail.is_empty() {
-                    return Err(Dropped::AlreadySent);
-                }
-                streamed.push_str(tail);
-                Ok(v1::SessionUpdate::AgentMessageChunk(chunk(message, tail)))
+                let more = match text.strip_prefix(streamed.as_str()) {
+                    Some("") => return Err(Dropped::AlreadySent),
+                    Some(tail) => tail.to_owned(),
+                    // Nothing takes a chunk back: the right text follows the wrong one.
+                    None => format!("{CORRECTED}{text}"),
+                };
+                streamed.clone_from(text);
+                Ok(v1::SessionUpdate::AgentMessageChunk(chunk(message, &more)))
             }
             Update::ThoughtText { message, text } => {
                 Ok(v1::SessionUpdate::AgentThoughtChunk(chunk(message, text)))
@@ -194,12 +199,18 @@ impl SessionView {
     ) -> Result<v1::ToolCallUpdateFields, Dropped> {
         let mut fields = self.change(call, change)?;
         let mut view = self.calls.remove(call).ok_or(Dropped::UnknownCall)?;
-        // The whole output is known at the end; a text display has only what was streamed.
-        if let (true, Display::Text(tail), Some(CallOutput::Command { text, .. })) =
-            (view.has_terminal(), &mut view.display, &change.output)
+        if view.has_terminal()
+            && let Display::Text(tail) = &mut view.display
         {
-            tail.replace(text);
-            fields.content = content_to_send(&view);
+            let mut is_news = tail.tells_end();
+            // The whole output is known at the end; a text display has only what was streamed.
+            if let Some(CallOutput::Command { text, .. }) = &change.output {
+                tail.replace(text);
+                is_news = true;
+            }
+            if is_news {
+                fields.content = content_to_send(&view);
+            }
         }
         Ok(fields.status(match status {
             FinalStatus::Completed => v1::ToolCallStatus::Completed,
@@ -246,7 +257,10 @@ impl SessionView {
                 meta.extend(account.unwrap_or_default());
                 meta
             }
-            Display::Text(_) => account.ok_or(Dropped::NoSuchUpdate)?,
+            Display::Text(tail) => {
+                tail.end(exit);
+                account.ok_or(Dropped::NoSuchUpdate)?
+            }
         };
         Ok(call_update(&call, v1::ToolCallUpdateFields::new(), Some(meta)))
     }

@@ -1,4 +1,5 @@
 use super::run;
+use super::setup::Setup;
 use crate::locate::Sought;
 use std::os::unix::fs::PermissionsExt;
 
@@ -10,7 +11,7 @@ fn examine(script: &str) -> (String, u8) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let sought = Sought { named: Some(path), ..Sought::default() };
     let mut out = Vec::new();
-    let code = run(&sought, &[], &mut out).unwrap();
+    let code = run(&sought, &[], &Setup::default(), &mut out).unwrap();
     (String::from_utf8(out).unwrap(), code)
 }
 
@@ -61,11 +62,44 @@ fn an_app_server_that_ends_says_why() {
 #[test]
 fn no_codex_at_all() {
     let mut out = Vec::new();
-    let code = run(&Sought::default(), &[], &mut out).unwrap();
+    let code = run(&Sought::default(), &[], &Setup::default(), &mut out).unwrap();
     let said = String::from_utf8(out).unwrap();
     assert_eq!(code, 1);
     assert!(
         said.contains("NOT   codex       codex was not found") && said.contains("npm install -g"),
         "{said}"
     );
+}
+
+#[test]
+fn the_snippets_carry_what_was_said_outright() {
+    let setup = Setup {
+        config: vec!["model=\"x y\"".to_owned()],
+        env: vec![("CODEX_HOME", "/my home".to_owned())],
+        has_codex_config: true,
+    };
+    let sought = Sought { named: Some("/no/such/codex".into()), ..Sought::default() };
+    let mut out = Vec::new();
+    run(&sought, &[], &setup, &mut out).unwrap();
+    let said = String::from_utf8(out).unwrap();
+    let (_, rest) = said.split_once("settings.json:\n").unwrap();
+    let (zed, acpx) = rest.split_once("\n\n").unwrap();
+    let zed: serde_json::Value = serde_json::from_str(zed).unwrap();
+    let zed = &zed["agent_servers"]["Codex"];
+    assert_eq!(zed["args"], serde_json::json!(["--codex", "/no/such/codex", "-c", "model=\"x y\""]));
+    assert_eq!(zed["env"], serde_json::json!({"CODEX_HOME": "/my home"}));
+    let us = std::env::current_exe().unwrap().display().to_string();
+    let line = format!(
+        r#"CODEX_HOME='/my home' acpx --agent '{us} --codex /no/such/codex -c '\''model="x y"'\''' sessions new"#
+    );
+    assert!(acpx.lines().any(|it| it == line), "{acpx}");
+    assert!(acpx.ends_with("CODEX_CONFIG is set here: a client has to set it too.\n"), "{acpx}");
+}
+
+#[test]
+fn without_a_word_the_snippets_need_none() {
+    let mut out = Vec::new();
+    run(&Sought::default(), &[], &Setup::default(), &mut out).unwrap();
+    let said = String::from_utf8(out).unwrap();
+    assert!(said.contains("\"args\": []") && said.contains("\"env\": {}"), "{said}");
 }

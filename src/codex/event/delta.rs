@@ -3,6 +3,7 @@
 //! Ids are borrowed from the line; the text is copied once.
 
 use crate::codex::misfit::{Misfit, decode_json};
+use crate::codex::tool::bounded;
 use crate::core::codex::Event;
 use crate::core::ids::{ItemId, ThreadId};
 use serde::Deserialize;
@@ -91,5 +92,9 @@ struct WireProgress {
 
 pub(super) fn progress(params: &RawValue) -> Result<Event, Misfit> {
     let WireProgress { thread_id, item_id, message } = decode_json(params)?;
-    Ok(Event::Progress { thread: ThreadId::new(thread_id), item: ItemId::new(item_id), message })
+    Ok(Event::Progress {
+        thread: ThreadId::new(thread_id),
+        item: ItemId::new(item_id),
+        message: bounded(message),
+    })
 }

@@ -15,6 +15,12 @@ struct WireThread {
     thread_id: String,
 }
 
+/// The thread that `params` names, whatever else is in them.
+pub(super) fn named(params: &RawValue) -> Option<ThreadId> {
+    // What does not even name its thread tells nobody anything.
+    decode_json::<WireThread>(params).ok().map(|it| ThreadId::new(it.thread_id))
+}
+
 pub(super) fn closed(params: &RawValue) -> Result<Event, Misfit> {
     let WireThread { thread_id } = decode_json(params)?;
     Ok(Event::ThreadClosed { thread: ThreadId::new(thread_id) })

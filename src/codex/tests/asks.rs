@@ -61,7 +61,7 @@ fn offered_decisions_keep_codexs_order_and_get_names() {
     Accept Allow once "accept"
     AcceptAlways Always allow commands that start with `sleep 0.3` {"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["sleep","0.3"]}}
     AcceptAlways Always allow access to a.b {"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"a.b"}}}
-    Decline Always deny access to a.b {"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"deny","host":"a.b"}}}
+    DeclineAlways Always deny access to a.b {"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"deny","host":"a.b"}}}
     Cancel Decline and stop the turn "cancel"
     "#);
 }

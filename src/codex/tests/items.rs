@@ -1,6 +1,6 @@
 use super::{completed, event};
 use crate::core::codex::{CommandItem, CommandSource, Event, ItemKind, ItemStatus, ToolItem};
-use crate::core::ids::{ItemId, ProcessId, PromptKey, ThreadId, TurnId};
+use crate::core::ids::{ItemId, Json, ProcessId, PromptKey, ThreadId, TurnId};
 use crate::core::update::{Content, Diff, DiffOp, Location, ToolKind};
 use serde_json::{Value, json};
 
@@ -186,6 +186,35 @@ fn a_tool_call_carries_its_arguments_result_and_text() {
     let it = tool(json!({"type": "imageGeneration", "id": "i", "status": "completed", "result": "aGVsbG8=",
         "savedPath": "/w/i.png", "failure": null}));
     assert_eq!((it.output, it.locations.len()), (None, 1));
+}
+
+#[test]
+fn what_a_tool_gives_back_stays_well_below_a_line() {
+    let big = "ä".repeat(600_000);
+    let parts = json!([{"type": "text", "text": big}]);
+    let cases = [
+        json!({"type": "mcpToolCall", "server": "s", "tool": "t", "arguments": {"a": big},
+            "result": {"content": parts}}),
+        json!({"type": "mcpToolCall", "server": "s", "tool": "t", "error": {"message": big}}),
+        json!({"type": "dynamicToolCall", "tool": "t", "arguments": {"a": big}, "contentItems": parts}),
+        json!({"type": "webSearch", "query": big, "results": parts}),
+        json!({"type": "imageGeneration", "result": big, "revisedPrompt": big, "failure": {"a": big}}),
+        json!({"type": "collabAgentToolCall", "tool": "wait", "prompt": big, "agentsStates": {"a": big}}),
+        json!({"type": "exitedReviewMode", "review": big}),
+    ];
+    for mut item in cases {
+        item["id"] = json!("i");
+        let it = tool(item);
+        let size = |json: &Option<Json>| json.as_ref().map_or(0, |it| it.as_str().len());
+        assert!(size(&it.input) + size(&it.output) + it.title.len() < 1 << 20, "{}", it.title);
+        let text = it.text.unwrap_or_default();
+        assert!(text.len() < 66_000, "{}", it.title);
+        assert!(text.is_empty() || text.ends_with(" more bytes left out]"), "{}", it.title);
+        if let Some(output) = it.output {
+            let left_out: Value = serde_json::from_str(output.as_str()).unwrap();
+            assert!(left_out["leftOut"].as_str().unwrap().ends_with(" bytes"), "{left_out}");
+        }
+    }
 }
 
 #[test]

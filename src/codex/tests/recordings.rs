@@ -73,7 +73,9 @@ fn every_line_of_every_recording_is_understood() {
             replay(&path, |line, heard| {
                 n_lines += 1;
                 match heard {
-                    Heard::Anomaly(anomaly) => panic!("{}: {anomaly:?}: {line}", path.display()),
+                    Heard::Anomaly(anomaly) | Heard::Both(anomaly, _) => {
+                        panic!("{}: {anomaly:?}: {line}", path.display())
+                    }
                     Heard::Codex(FromCodex::Event(Event::Unmapped { method })) => {
                         panic!("{}: unmapped {method}", path.display())
                     }
@@ -114,7 +116,7 @@ fn story(file: &str) -> String {
                 format!("Answered {call:?} with {} models, first {:?}", models.len(), models.first())
             }
             Heard::Codex(other) => format!("{other:?}"),
-            Heard::Anomaly(anomaly) => format!("{anomaly:?}"),
+            Heard::Anomaly(anomaly) | Heard::Both(anomaly, _) => format!("{anomaly:?}"),
         };
         lines.push(shorten(&text, &mut names));
     });

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 fn undecodable(read: &Read) -> (String, String) {
     match &read.heard {
-        Heard::Anomaly(Anomaly::Undecodable { side: "codex", method, at }) => (method.clone(), at.clone()),
+        Heard::Anomaly(Anomaly::Undecodable { side: "codex", method, at })
+        | Heard::Both(Anomaly::Undecodable { side: "codex", method, at }, _) => (method.clone(), at.clone()),
         other => panic!("decoded: {other:?}"),
     }
 }
@@ -59,6 +60,23 @@ fn every_call_is_settled_by_its_first_answer_whatever_it_is() {
 }
 
 #[test]
+fn an_oversized_line_fails_the_oldest_request_of_the_largest_kind() {
+    let mut edge = edge();
+    let items = || CodexRequest::ItemsList { thread: ThreadId::new("t"), cursor: None, limit: 5 };
+    edge.call(CodexCallId(1), &CodexRequest::Initialize);
+    edge.call(CodexCallId(2), &CodexRequest::ModelList { cursor: None });
+    edge.call(CodexCallId(3), &CodexRequest::ThreadList { cwd: None, cursor: None, limit: 5 });
+    edge.call(CodexCallId(4), &items());
+    edge.call(CodexCallId(5), &items());
+    let mut failed = Vec::new();
+    while let Some(FromCodex::Answered { call, result }) = edge.oversized(99) {
+        failed.push(call.0);
+        assert_eq!(result.unwrap_err().message, "the answer is larger than 99 bytes");
+    }
+    assert_eq!((failed, edge.pending()), (vec![4, 5, 3, 2], 1));
+}
+
+#[test]
 fn a_new_process_answers_none_of_the_former_calls() {
     let mut edge = edge();
     edge.call(CodexCallId(1), &CodexRequest::Initialize);
@@ -103,6 +121,30 @@ fn what_cannot_be_decoded_is_named_by_place_and_never_by_value() {
         let read = read(&mut edge(), &json!({"method": method, "params": params}));
         assert_eq!(undecodable(&read), (method.to_owned(), at.to_owned()));
         assert_eq!(read.reply, None);
+    }
+}
+
+#[test]
+fn a_start_or_an_end_that_cannot_be_decoded_still_tells_its_thread() {
+    let cases = [
+        ("item/started", json!({"threadId": "t", "turnId": "u"}), Some("t")),
+        (
+            "item/completed",
+            json!({"threadId": "t", "turnId": "u", "item": {"id": "i", "type": 7}}),
+            Some("t"),
+        ),
+        ("turn/completed", json!({"threadId": "t", "turn": []}), Some("t")),
+        ("turn/completed", json!({"threadId": 5, "turn": []}), None),
+        ("item/completed", json!([]), None),
+        ("item/agentMessage/delta", json!({"threadId": "t", "delta": 7}), None),
+    ];
+    for (method, params, thread) in cases {
+        let said = match read(&mut edge(), &json!({"method": method, "params": params})).heard {
+            Heard::Both(_, FromCodex::Event(Event::Misfit { thread })) => Some(thread),
+            Heard::Anomaly(_) => None,
+            other => panic!("decoded: {other:?}"),
+        };
+        assert_eq!(said, thread.map(ThreadId::new), "{method} {params}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Subagents as tool calls of the thread that drives them.
 
-use super::{json, plain};
+use super::{bounded, json, plain};
 use crate::codex::item::decode_status;
 use crate::codex::place::one_line;
 use crate::core::codex::{ItemStatus, ToolItem};
@@ -34,12 +34,13 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         "listAgents" => "List subagents",
         other => other,
     };
-    let input = serde_json::json!({"receiverThreadIds": wire.receiver_thread_ids, "prompt": wire.prompt});
+    let prompt = wire.prompt.map(bounded);
+    let input = serde_json::json!({"receiverThreadIds": wire.receiver_thread_ids, "prompt": prompt});
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: Some(Json::trusted(input.to_string())),
         output: json(wire.agents_states),
-        text: wire.prompt,
+        text: prompt,
         ..plain(&wire.tool, one_line(title), ToolKind::Other, unstated)
     }
 }

@@ -31,13 +31,17 @@ impl Rig {
 
     /// Starts an unmarked app-server that runs a marked shell; gives what the shell prints.
     fn app_server(&mut self, script: &str) -> (u32, Vec<u32>) {
-        let path = self.dir.path().join("codex");
+        self.codex("codex", "app-server", script)
+    }
+
+    fn codex(&mut self, name: &str, command: &str, script: &str) -> (u32, Vec<u32>) {
+        let path = self.dir.path().join(name);
         let body = format!("#!/bin/sh\n{MARKER}={} sh -c '{script}' &\nwait\n", self.thread);
         std::fs::write(&path, body).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mut command = Command::new(path);
-        command.arg("app-server");
-        let pids = self.start(command);
+        let mut process = Command::new(path);
+        process.arg(command);
+        let pids = self.start(process);
         (self.started.last().unwrap().id(), pids)
     }
 
@@ -144,6 +148,24 @@ fn what_runs_under_another_living_app_server_is_spared_and_under_ours_is_not() {
     assert_eq!(rig.sweep(None), SweepReport::default());
     assert_eq!(alive(&pids), pids);
     assert_eq!(rig.sweep(Some(server)), SweepReport { ended: 1, left: 0 });
+    assert_eq!(alive(&pids), Vec::<u32>::new());
+}
+
+#[test]
+fn what_runs_under_a_living_codex_of_somebody_is_spared() {
+    for name in ["codex", "codex.js", "codex-x86_64-unknown-linux-musl"] {
+        let mut rig = Rig::new();
+        let (_, pids) = rig.codex(name, "resume", "echo $$; exec sleep 60");
+        assert_eq!(rig.sweep(Some(u32::MAX)), SweepReport::default(), "{name}");
+        assert_eq!(alive(&pids), pids, "{name}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_outlived_its_codex_spares_nothing() {
+    let mut rig = Rig::new();
+    let (_, pids) = rig.codex("codex-linux-sandbox", "--", "echo $$; exec sleep 60");
+    assert_eq!(rig.sweep(Some(u32::MAX)), SweepReport { ended: 1, left: 0 });
     assert_eq!(alive(&pids), Vec::<u32>::new());
 }
 
