@@ -39,9 +39,9 @@ export class Permissions {
     this.#policy = policy;
   }
 
-  /** Answers what is held, oldest first. */
-  release(kind) {
-    const held = this.#held.splice(0);
+  /** Answers what is held, or the `n` oldest of it, oldest first. */
+  release(kind, n = this.#held.length) {
+    const held = this.#held.splice(0, n);
     for (const { options, resolve } of held) resolve(choose(options, kind));
     return held.length;
   }

@@ -48,8 +48,9 @@ class Editor(Client):
         self.held.append((options, answer))
         return await answer
 
-    def release(self, kind):
-        held, self.held = self.held, []
+    def release(self, kind, n=None):
+        n = len(self.held) if n is None else n
+        held, self.held = self.held[:n], self.held[n:]
         for options, answer in held:
             if not answer.done():
                 answer.set_result(self.choose(options, kind))
@@ -113,7 +114,7 @@ async def run(connection, editor, process, name, args):
         editor.policy = args["permission"]
         return None
     if name == "release":
-        return editor.release(args["kind"])
+        return editor.release(args["kind"], args.get("n"))
     if name == "raw":
         process.stdin.write(text.encode())
         return await process.stdin.drain()

@@ -70,7 +70,7 @@ await serve(agent, {
     if (permission !== undefined) permissions.set(permission);
     if (elicitation !== undefined) elicitations.set(elicitation);
   },
-  release: ({ kind }) => permissions.release(kind),
+  release: ({ kind, n }) => permissions.release(kind, n),
   request: ({ method, params }) => it.request(method, params),
   notify: ({ method, params }) => it.notify(method, params),
 });

@@ -1,14 +1,26 @@
 //! Codex asks, the user answers, and only an offered allow option lets a command run.
 
+use std::path::Path;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
 use testkit::model::{Exec, Script, exec, say};
 
+use crate::ends::kill_app_server;
 use crate::session::{Ended, Session};
-use crate::stage::{Casting, forever, play_with};
+use crate::stage::{Casting, forever, play, play_with};
 
-in_both_versions!(accepted, declined, dismissed, cancelled_while_open, of_a_background_command);
+in_both_versions!(
+    accepted,
+    declined,
+    dismissed,
+    cancelled_while_open,
+    of_a_background_command,
+    two_at_once,
+    in_a_mode_that_outlives_the_app_server,
+);
 
 fn asking(config: Config) -> Config {
     config.approval_policy("on-request").sandbox_mode("read-only")
@@ -163,4 +175,82 @@ async fn of_a_background_command(version: Version) {
         Ok(())
     })
     .await;
+}
+
+/// Codex holds back the end of the one command while it asks about the other.
+async fn two_at_once(version: Version) {
+    play_with(asking, async |stage| {
+        let trace = stage.home.codex_home().join("trace.jsonl");
+        let client = stage.client(Casting::of(version).env("APPSERVER_ACP_TRACE", &trace)).await?;
+        let session = stage.open(&client).await?;
+        policy(&session, "hold").await?;
+        let calls = ["one", "two"].map(|id| escalated(&format!("touch {id}")).id(id).yield_ms(30_000));
+        let script = Script::new().step(calls).step(say("done"));
+        let turn = session.prompt(&script.prompt("run"));
+        let first = client
+            .wait("two permission requests", |it| {
+                let asks: Vec<&Value> = it
+                    .wire
+                    .iter()
+                    .filter(|it| it.body["method"] == "session/request_permission")
+                    .map(|it| &it.body["params"]["toolCall"]["toolCallId"])
+                    .collect();
+                (asks.len() == 2).then(|| asks[0].as_str().unwrap_or_default().to_owned())
+            })
+            .await?;
+        client.call("release", json!({"kind": "allow_once", "n": 1})).await?;
+        stage.file(&first).await?;
+        // It has run, and Codex does not list it: the adapter looks again and again, and does not guess.
+        let looks = "\"method\":\"thread/backgroundTerminals/list\"";
+        let n = traced(&trace, looks)?;
+        until_traced(&trace, looks, n + 10).await?;
+        client.call("release", json!({"kind": "allow_once"})).await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        for id in ["one", "two"] {
+            assert_eq!(session.final_status(id).await?, "completed", "{id}");
+            assert!(stage.home.workspace().join(id).exists(), "{id} ran");
+        }
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The next app-server knows the thread, and not what the client chose for it: here nobody would be asked.
+async fn in_a_mode_that_outlives_the_app_server(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        policy(&session, "reject_once").await?;
+        let choice = json!({"sessionId": session.id, "configId": "mode", "value": "read-only"});
+        client.call("setOption", choice).await?;
+        let turn = session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
+        kill_app_server(stage)?;
+        let is_loss = |it: &Value| it.to_string().contains("app-server ended").then_some(());
+        session.update("word of the loss", turn.from, is_loss).await?;
+        let turn = session.prompt(&script("touch ran").prompt("run"));
+        asked(&session).await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        assert!(!stage.home.workspace().join("ran").exists());
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// How often a text stands in the adapter's trace.
+fn traced(trace: &Path, text: &str) -> anyhow::Result<usize> {
+    Ok(std::fs::read_to_string(trace)?.matches(text).count())
+}
+
+async fn until_traced(trace: &Path, text: &str, n: usize) -> anyhow::Result<()> {
+    let deadline = tokio::time::Instant::now() + testkit::PATIENCE;
+    while traced(trace, text)? < n {
+        anyhow::ensure!(tokio::time::Instant::now() < deadline, "less than {n} times {text} in the trace");
+        // A growing file has no event on every system.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
 }

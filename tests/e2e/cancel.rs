@@ -3,10 +3,11 @@
 use testkit::belief::Version;
 use testkit::model::{Action, Script, exec, say};
 
+use crate::seen::Seen;
 use crate::session::Ended;
 use crate::stage::{Casting, forever, play};
 
-in_both_versions!(during_a_command, while_the_model_talks, before_anything_runs);
+in_both_versions!(during_a_command, while_the_model_talks, before_anything_runs, right_behind_the_prompt);
 
 async fn during_a_command(version: Version) {
     play(async |stage| {
@@ -76,4 +77,36 @@ async fn before_anything_runs(version: Version) {
         Ok(())
     })
     .await;
+}
+
+/// Codex takes no interrupt before its turn has an id: the cancel has to wait for that, and must not be lost.
+async fn right_behind_the_prompt(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let script = Script::new()
+            .step(exec("sleep 0.5; touch first").id("first").yield_ms(30_000))
+            .step(exec("touch second").id("second").yield_ms(30_000))
+            .step(say("never said"));
+        let turn = session.prompt(&script.prompt("go"));
+        session.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+
+        // Were the old turn still there, this prompt would go into it, and come after all of its steps.
+        let after = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+        assert_eq!(session.text(after.from), "Here.");
+        assert!(!stage.home.workspace().join("second").exists(), "the turn went on");
+        assert_eq!(client.look(|it| n_cancelled(it, &session.id)), 1);
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// How often the client was told that something was cancelled.
+fn n_cancelled(seen: &Seen, session: &str) -> usize {
+    let answers = seen.wire.iter().filter(|it| it.body["result"]["stopReason"] == "cancelled").count();
+    let states = seen.updates(session, 0).filter(|(_, it)| it["stopReason"] == "cancelled").count();
+    answers + states
 }

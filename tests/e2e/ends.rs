@@ -19,6 +19,7 @@ in_both_versions!(
     adapter_killed,
     app_server_killed_in_a_turn,
     app_server_killed_at_idle,
+    app_server_killed_before_held_prompts,
     no_codex,
     a_configuration_that_codex_refuses,
 );
@@ -109,7 +110,7 @@ async fn adapter_killed(version: Version) {
     .await;
 }
 
-fn kill_app_server(stage: &Stage) -> anyhow::Result<()> {
+pub(crate) fn kill_app_server(stage: &Stage) -> anyhow::Result<()> {
     let servers = stage.app_servers();
     let [pid] = servers.as_slice() else { anyhow::bail!("app-servers {servers:?}") };
     Ok(processes::signal(*pid, Signal::KILL)?)
@@ -168,6 +169,40 @@ async fn app_server_killed_at_idle(version: Version) {
         session.until_listed(&[]).await?;
         session.until_dead().await?;
         works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// What Codex had is lost and refused; what it never saw is sent to the next one.
+async fn app_server_killed_before_held_prompts(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
+        let one = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        let two = session.prompt(&Script::new().step(say("two")).prompt("two"));
+        let three = session.prompt(&Script::new().step(say("three")).prompt("three"));
+        // Its answer says that both are with the adapter: the second steered, the third behind it.
+        client.call("list", json!({})).await?;
+        kill_app_server(stage)?;
+        if version == Version::V1 {
+            client.outcome(one.answer).await?.expect_err("the turn was lost");
+        }
+        client.outcome(two.answer).await?.expect_err("what was steered was lost");
+        client.outcome(three.answer).await?.expect("what was held goes on");
+        session
+            .update("text of the third", three.from, |it| {
+                let is_text = it["sessionUpdate"] == "agent_message_chunk";
+                (is_text && it["content"]["text"] == "three").then_some(())
+            })
+            .await?;
+        works_again(&session).await?;
+        assert!(!session.text(0).contains("two"), "a refused prompt was run");
         client.end().await?;
         Ok(())
     })

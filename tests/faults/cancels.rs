@@ -1,6 +1,6 @@
 //! A cancel stops what it was meant for, all of it, and nothing else.
 
-use crate::rig::{Rig, active, listed};
+use crate::rig::{Rig, active, command, listed};
 use serde_json::json;
 
 #[test]
@@ -22,8 +22,7 @@ fn a_cancel_after_a_resume_spares_work_of_earlier_turns() {
     let mut rig = Rig::resuming(2, true);
     rig.ok("thread/resume", active());
     // The history has the foreground command only.
-    let front = json!({"type": "commandExecution", "id": "f", "command": "sleep 5", "cwd": "/w", "processId": "8",
-        "status": "inProgress"});
+    let front = command("f", Some("8"), "inProgress");
     rig.ok("thread/items/list", json!({"data": [{"turnId": "A", "item": front}], "nextCursor": null}));
     rig.pass(10, &json!([listed("dev", "7"), listed("f", "8")]));
     rig.message("A", "m1");

@@ -1,6 +1,6 @@
 //! The app-server dies at a bad moment: nothing hangs, nothing is forgotten, nothing is done twice.
 
-use crate::rig::{Rig, command, idle, thread};
+use crate::rig::{Rig, SESSION, command, idle, thread};
 use serde_json::json;
 
 #[test]
@@ -114,20 +114,39 @@ fn a_new_session_works_while_the_old_ones_are_swept() {
     let mut rig = Rig::running(2);
     rig.command("A", "c1", Some("7"));
     rig.dies();
+    opens_another(&mut rig);
+    rig.swept();
+    rig.want(n_exits(&rig, SESSION) == 1, "what the sweep ended is not told");
+    rig.want(n_exits(&rig, "U") == 0, "the sweep of the old app-server ends something of the new one");
+}
+
+/// Both app-servers are dead, and the first one's sweep says nothing of the second one's commands.
+#[test]
+fn each_loss_waits_for_its_own_sweep() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    rig.dies();
+    opens_another(&mut rig);
+    rig.dies();
+    rig.swept();
+    rig.want(n_exits(&rig, SESSION) == 1, "what the first sweep ended is not told");
+    rig.want(n_exits(&rig, "U") == 0, "told as ended, and no sweep has looked for it");
+    rig.swept();
+    rig.want(n_exits(&rig, "U") == 1, "what the second sweep ended is not told");
+}
+
+/// A session `U` on the next app-server, with a command that runs.
+fn opens_another(rig: &mut Rig) {
     rig.request("new2", "session/new", json!({"cwd": "/w"}));
     rig.booted();
     rig.ok("thread/start", thread("U", "idle"));
     rig.want(rig.answer("new2").is_some_and(|it| it["result"]["sessionId"] == "U"), "it waits");
     rig.notify("turn/started", json!({"threadId": "U", "turn": {"id": "B"}}));
-    rig.notify(
-        "item/started",
-        json!({"threadId": "U", "turnId": "B", "item": command("d1", Some("9"), "inProgress")}),
-    );
-    rig.swept();
-    let ends = |session: &str| {
-        let own = rig.told.iter().filter(|it| it["params"]["sessionId"] == session);
-        own.filter(|it| it["params"]["update"]["exitStatus"].is_object()).count()
-    };
-    rig.want(ends("T") == 1, "what the sweep ended is not told");
-    rig.want(ends("U") == 0, "the sweep of the old app-server ends something of the new one");
+    let item = command("d1", Some("9"), "inProgress");
+    rig.notify("item/started", json!({"threadId": "U", "turnId": "B", "item": item}));
+}
+
+fn n_exits(rig: &Rig, session: &str) -> usize {
+    let own = rig.told.iter().filter(|it| it["params"]["sessionId"] == session);
+    own.filter(|it| it["params"]["update"]["exitStatus"].is_object()).count()
 }

@@ -1,6 +1,7 @@
-//! Values of Codex that nobody expects.
+//! Ends and output that are not as they should be, and values of Codex that nobody expects.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, listed};
+use base64::Engine as _;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -14,6 +15,47 @@ fn an_exit_code_that_no_system_has_ends_the_command_all_the_same() {
         let n_exits = rig.updates().filter(|it| it["exitStatus"].is_object()).count();
         rig.want(n_exits == 1, &format!("{n_exits} exits for {code}"));
     }
+}
+
+/// Nobody could say any more that it ended; the list of Codex does.
+#[test]
+fn a_command_whose_end_cannot_be_read_leaves_the_list() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    rig.done("A", "completed");
+    rig.pass(3_000, &json!([listed("c1", "7")]));
+    let end = json!({"type": "commandExecution", "id": "c1", "command": ["new", "shape"], "exitCode": 0});
+    rig.item("item/completed", "A", end);
+    rig.pass(60_000, &json!([]));
+    rig.want(rig.state()["background"] == json!([]), "listed for ever");
+}
+
+/// Output may come before anybody knows that there is a process; only so much of it is kept.
+#[test]
+fn a_hole_in_early_output_is_no_silent_one() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", None);
+    for text in ["a".repeat(200_000), "b".repeat(200_000), "END".to_owned()] {
+        rig.notify(
+            "item/commandExecution/outputDelta",
+            json!({"turnId": "A", "itemId": "c1", "delta": text}),
+        );
+    }
+    rig.pass(100, &json!([listed("c1", "7")]));
+    let shown = shown(&rig);
+    rig.want(shown.starts_with("aaa"), "what was kept is not shown");
+    rig.want(!shown.contains("END"), "shown as if nothing was missing before it");
+    rig.want(shown.contains("left out"), &format!("no word of what is missing: {}", &shown[200_000..]));
+}
+
+/// All that the client was given of the output of its only terminal.
+fn shown(rig: &Rig) -> String {
+    let chunks = rig.updates().filter(|it| it["sessionUpdate"] == "terminal_output_chunk");
+    let bytes = chunks.flat_map(|it| {
+        let data = it["data"].as_str().expect("a chunk has data");
+        base64::engine::general_purpose::STANDARD.decode(data).expect("in base64")
+    });
+    String::from_utf8(bytes.collect()).expect("of text")
 }
 
 /// A fifth of the values in Codex's recorded lines is replaced: whatever comes of it, we live, and answer.

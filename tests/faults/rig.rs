@@ -44,7 +44,8 @@ impl Rig {
             sweeps: VecDeque::new(),
             log: Vec::new(),
         };
-        let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"}, "clientCapabilities": {}});
+        let info = json!({"name": "c", "version": "1"});
+        let params = json!({"protocolVersion": version, "info": info, "clientCapabilities": {}});
         rig.request("init", "initialize", params);
         rig
     }
