@@ -103,6 +103,7 @@ impl Bridge {
             Arrival::Swept { generation, report } => {
                 self.inputs.push_back(Input::Swept { generation, report });
             }
+            Arrival::Stop { stop, report } => self.inputs.push_back(Input::Stop { stop, report }),
             Arrival::Signal(number) => self.inputs.push_back(Input::Signal(number)),
         }
     }
@@ -200,6 +201,7 @@ impl Bridge {
                 }
                 Effect::EndCodex { generation } => out.push(Departure::EndCodex(generation)),
                 Effect::Sweep { generation, threads } => out.push(Departure::Sweep { generation, threads }),
+                Effect::Stop { stop, act } => out.push(Departure::Stop { stop, act }),
                 Effect::Exit { code } => out.push(Departure::Exit { code }),
                 Effect::Anomaly(anomaly) => out.push(note(anomaly)),
             }

@@ -109,6 +109,9 @@ impl Core {
         for session in std::mem::take(&mut self.desk.closed) {
             self.sessions.remove(&session);
         }
+        if self.is_leaving() && self.sessions.is_empty() {
+            self.end_codex(now, out);
+        }
     }
 
     /// When `Input::Deadline` is due next, and why.

@@ -183,6 +183,7 @@ fn log(record: &Record<'_>) {
             Departure::StartCodex(_)
             | Departure::EndCodex(_)
             | Departure::Sweep { .. }
+            | Departure::Stop { .. }
             | Departure::Exit { .. } => {}
         }
     }

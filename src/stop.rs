@@ -1,5 +1,9 @@
-//! Ending processes that Codex left behind.
+//! Ending processes: those of a command, and those that Codex left behind.
 
+mod place;
+pub(crate) mod plan;
+mod pursuit;
+pub mod reach;
 pub mod signal;
 pub mod sweep;
 pub mod tree;

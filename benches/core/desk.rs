@@ -134,6 +134,7 @@ impl Desk {
                     Departure::ToClient(line) => assert!(!line.contains("\"error\""), "refused: {line}"),
                     Departure::EndCodex(_)
                     | Departure::Sweep { .. }
+                    | Departure::Stop { .. }
                     | Departure::Exit { .. }
                     | Departure::Noted(_) => {}
                 }

@@ -26,6 +26,11 @@ pub(crate) fn exit(account: &ExitAccount) -> Option<Map<String, Value>> {
     if account.inferred {
         fields.insert("inferred".into(), true.into());
     }
+    for (name, count) in [("escaped", account.escaped), ("killed", account.killed), ("left", account.left)] {
+        if count > 0 {
+            fields.insert(name.into(), count.into());
+        }
+    }
     if let Some(name) = account.looks_like {
         fields.insert("looksLike".into(), name.into());
     }

@@ -5,38 +5,91 @@
 #[cfg(test)]
 mod tests;
 
+use crate::core::codex::CommandItem;
+use crate::core::ids::StopId;
+use crate::core::input::Gentle;
 use crate::core::update::{EndedBy, Exit, ExitAccount, ExitStatus};
+use crate::stop::plan::{Account, Plan};
 
 /// Our record of why a command is being ended, made before anything is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) by: EndedBy,
+    /// The ladder; `None` for the user's own shell, which only an interrupt of its turn ends.
+    pub(crate) ladder: Option<Ladder>,
+}
+
+/// A ladder that is being climbed.
+#[derive(Debug)]
+pub(crate) struct Ladder {
+    pub(crate) id: StopId,
+    pub(crate) plan: Plan,
+    /// Codex's end of the command, held back until its processes are gone.
+    pub(crate) held: Option<Box<CommandItem>>,
+}
+
+impl Stop {
+    fn account(&self) -> Account {
+        self.ladder.as_ref().map(|ladder| ladder.plan.account()).unwrap_or_default()
+    }
 }
 
 /// The end that Codex reported with `item/completed`.
-pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option<Stop>) -> Exit {
+pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option<&Stop>) -> Exit {
     let mut account = ExitAccount { raw_code: code, duration_ms, ..ExitAccount::default() };
-    let status = match (code, stop) {
-        // Codex's terminate and clean are one SIGKILL to the group; it reports -1, or 137 if the
-        // process was reaped first.
-        (Some(-1 | 137), Some(stop)) => {
-            account.by = stop.by;
-            account.inferred = code == Some(-1);
-            account.reason = Some("ended by codex on our request");
-            ExitStatus::Signal("SIGKILL")
+    let Some(stop) = stop else {
+        let status = match code {
+            Some(-1) => {
+                account.by = EndedBy::Codex;
+                account.reason = Some("codex ended it and did not say how");
+                ExitStatus::Unknown
+            }
+            Some(code) => {
+                account.looks_like = signal_name(code.saturating_sub(128));
+                ExitStatus::Code(code)
+            }
+            None => {
+                account.reason = Some("codex reported the end without an exit code");
+                ExitStatus::Unknown
+            }
+        };
+        return Exit { status, account };
+    };
+    let done = stop.account();
+    account.by = stop.by;
+    (account.escaped, account.killed, account.left) = (done.escaped, done.killed, done.left);
+    let status = match (code, last_signal(&done)) {
+        (Some(code), _) if code > 128 && was_sent(&done, code.saturating_sub(128)) => {
+            account.reason = Some("ended by the signal it was sent");
+            signal_name(code.saturating_sub(128)).map_or(ExitStatus::Code(code), ExitStatus::Signal)
+        }
+        // Codex's terminate and clean are one SIGKILL to the group, reported as -1. In a tty it
+        // loses every signal: 1 or -1.
+        (Some(-1), Some(name)) => {
+            account.inferred = true;
+            account.reason = Some("ended on request; codex did not report the signal");
+            ExitStatus::Signal(name)
+        }
+        (Some(1), Some(name)) if done.gentle == Some(Gentle::Int) => {
+            account.inferred = true;
+            account.reason = Some("ended on request; in a tty codex does not report the signal");
+            ExitStatus::Signal(name)
         }
         (Some(-1), None) => {
-            account.by = EndedBy::Codex;
             account.reason = Some("codex ended it and did not say how");
             ExitStatus::Unknown
         }
-        // It was faster than we: the code is its own.
-        (Some(code), _) => {
+        // Its own handler, or an end of its own that came first: the code is its own.
+        (Some(code), sent) => {
+            if sent.is_none() {
+                account.by = EndedBy::Itself;
+            } else {
+                account.reason = Some("ended by its own handler, or by itself, after it was asked to");
+            }
             account.looks_like = signal_name(code.saturating_sub(128));
             ExitStatus::Code(code)
         }
-        (None, stop) => {
-            account.by = stop.map_or(EndedBy::Itself, |stop| stop.by);
+        (None, _) => {
             account.reason = Some("codex reported the end without an exit code");
             ExitStatus::Unknown
         }
@@ -48,6 +101,25 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
 pub(crate) fn unseen(by: EndedBy, reason: &'static str) -> Exit {
     let account = ExitAccount { by, reason: Some(reason), ..ExitAccount::default() };
     Exit { status: ExitStatus::Unknown, account }
+}
+
+/// The last signal that could have ended it.
+fn last_signal(done: &Account) -> Option<&'static str> {
+    match (done.terminated, done.gentle) {
+        (true, _) => Some("SIGKILL"),
+        (false, Some(Gentle::Term)) => Some("SIGTERM"),
+        (false, Some(Gentle::Int)) => Some("SIGINT"),
+        (false, None) => None,
+    }
+}
+
+fn was_sent(done: &Account, number: i64) -> bool {
+    match number {
+        2 => done.gentle == Some(Gentle::Int),
+        9 => done.terminated || done.killed > 0,
+        15 => done.gentle == Some(Gentle::Term),
+        _ => false,
+    }
 }
 
 /// Name of a signal that has the same number on all Unixes.

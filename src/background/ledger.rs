@@ -228,11 +228,6 @@ impl Ledger {
         self.seq
     }
 
-    /// Whether any command has a process.
-    pub(crate) fn has_processes(&self) -> bool {
-        self.open.values().any(|call| call.live().is_some())
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
@@ -260,6 +255,11 @@ impl Call {
         matches!(self.command().map(|command| &command.life), Some(Life::Running(_)))
     }
 
+    /// A command that nobody has begun to stop.
+    pub(crate) fn is_unstopped(&self) -> bool {
+        self.command().is_some_and(|command| command.stop.is_none())
+    }
+
     /// At work in the foreground: a tool, or a command that has its approval.
     pub(crate) fn is_foreground_work(&self) -> bool {
         match &self.work {
@@ -282,6 +282,12 @@ impl Command {
             Life::Waiting => None,
             Life::Running(live) | Life::Background(live) => Some(live),
         }
+    }
+
+    /// Codex reported its end, and the end is held back.
+    pub(crate) fn has_held_end(&self) -> bool {
+        let ladder = self.stop.as_ref().and_then(|stop| stop.ladder.as_ref());
+        ladder.is_some_and(|ladder| ladder.held.is_some())
     }
 
     /// D3: handed back, once and for all. Returns whether that is news.

@@ -2,8 +2,8 @@
 //!
 //! Borrows everything, so that a trace, a test and the loop can all offer what they hold.
 
-use crate::core::ids::Generation;
-use crate::core::input::{Pressure, SweepReport};
+use crate::core::ids::{Generation, StopId};
+use crate::core::input::{Pressure, StopReport, SweepReport};
 
 /// One thing that happened. Lines come without their line ending.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub enum Arrival<'a> {
     ClientQueue(Pressure),
     /// A sweep is over.
     Swept { generation: Generation, report: SweepReport },
+    /// What became of the processes of a command that is being stopped.
+    Stop { stop: StopId, report: StopReport },
     /// A signal reached us.
     Signal(i32),
 }

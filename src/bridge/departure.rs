@@ -1,8 +1,8 @@
 //! What the bridge wants done, in the order it must be done.
 
 use crate::acp::dropped::Dropped;
-use crate::core::effect::Anomaly;
-use crate::core::ids::{Generation, SessionId, ThreadId};
+use crate::core::effect::{Anomaly, StopAct};
+use crate::core::ids::{Generation, SessionId, StopId, ThreadId};
 
 /// One thing to do. Lines come without their newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Departure {
     EndCodex(Generation),
     /// End what these threads left running.
     Sweep { generation: Generation, threads: Vec<ThreadId> },
+    /// Reach for the processes of a command.
+    Stop { stop: StopId, act: StopAct },
     /// Leave, once everything before is written.
     Exit { code: i32 },
     /// Nothing to do, but worth knowing.

@@ -46,6 +46,7 @@ fn show(departure: &Departure) -> String {
         Departure::StartCodex(generation) => format!("start {}", generation.0),
         Departure::EndCodex(generation) => format!("end {}", generation.0),
         Departure::Sweep { .. } => "sweep".to_owned(),
+        Departure::Stop { stop, .. } => format!("stop {}", stop.0),
         Departure::Exit { code } => format!("exit {code}"),
         Departure::Noted(Note::Anomaly(Anomaly::StaleGeneration { generation })) => {
             format!("stale {}", generation.0)

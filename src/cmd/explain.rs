@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::core::input::Pressure;
+use crate::core::input::{Gentle, Pressure, StopReport};
 use crate::trace::step::{Received, Step};
 use crate::trace::{self, TraceError};
 use serde_json::Value;
@@ -105,6 +105,9 @@ fn received(input: &Received) -> Row {
         Received::Swept { report, .. } => {
             Row::of("", "", &format!("(swept: {} ended, {} left)", report.ended, report.left), "")
         }
+        Received::Stop { stop, report } => {
+            Row::of("", "", &format!("(stop {}: {})", stop.0, report_in_words(*report)), "")
+        }
         Received::Signal(number) => Row::of("", "", &format!("(signal {number})"), ""),
     }
 }
@@ -116,10 +119,26 @@ fn sent(out: &Value) -> Row {
     if let Some(message) = out.get("codex") {
         return Row::of("", &format!("<- {}", in_words(message)), "", "");
     }
+    if let Some(stop) = out.get("stop") {
+        let words = format!("* stop {}: {} {}", stop["id"], text(&stop["act"]), text(&stop["item"]));
+        return Row::of("", "", short(&words).trim_end(), "");
+    }
     let mut members = out.as_object().into_iter().flatten();
     match members.next() {
         Some((name, value)) => Row::of("", "", &short(&format!("* {} {value}", name.replace('_', " "))), ""),
         None => Row::default(),
+    }
+}
+
+fn report_in_words(report: StopReport) -> String {
+    match report {
+        StopReport::Signalled { with: Gentle::Int, members } => format!("SIGINT to {members}"),
+        StopReport::Signalled { with: Gentle::Term, members } => format!("SIGTERM to {members}"),
+        StopReport::NotFound => "no process found".to_owned(),
+        StopReport::Gone { escaped, killed } => format!("gone, {escaped} escaped, {killed} killed"),
+        StopReport::Left { left, escaped, killed } => {
+            format!("{left} left, {escaped} escaped, {killed} killed")
+        }
     }
 }
 

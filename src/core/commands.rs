@@ -5,7 +5,7 @@
 
 use super::codex::{CommandItem, CommandSource, ItemStatus, LiveTerminal};
 use super::cx::Cx;
-use super::effect::Anomaly;
+use super::effect::{Anomaly, Effect, StopAct};
 use super::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId};
 use super::input::Pressure;
 use super::items::final_status;
@@ -21,6 +21,7 @@ use crate::background::early;
 use crate::background::exit;
 use crate::background::ledger::{Announced, Call, Command, Life, Live, Work};
 use crate::background::output::{News, Output, last_bytes};
+use crate::stop::plan::Event;
 
 /// Milliseconds between two chunks of one terminal.
 const STREAM_WINDOW: u64 = 30;
@@ -79,8 +80,12 @@ impl Session {
         let is_foreground = command.own_shell || (is_foreground && !command.handed_back);
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
-        if self.closing.is_some() {
-            self.clean(cx);
+        // Its stop was wished for before it had a process, or the session closes around it.
+        let stop =
+            self.ledger.command_mut(item).and_then(|command| command.stop.as_ref()).map(|stop| stop.by);
+        let by = stop.or(self.closing.is_some().then_some(EndedBy::Close));
+        if let Some(by) = by {
+            self.stop_command(cx, item, by);
         }
     }
 
@@ -271,7 +276,21 @@ impl Session {
         if ran && it.status != ItemStatus::Declined {
             self.open_if_waiting(cx, item, it.process.clone());
         }
-        let Some(stop) = self.ledger.command_mut(item).map(|command| command.stop) else { return };
+        let Some(command) = self.ledger.command_mut(item) else { return };
+        if let Some(ladder) = command.stop.as_mut().and_then(|stop| stop.ladder.as_mut())
+            && !ladder.plan.is_reported()
+        {
+            // The end is told when its processes are gone (D5).
+            ladder.held = Some(Box::new(it));
+            return self.climb(cx, item, Event::Ended);
+        }
+        self.command_ended(cx, item, &it);
+    }
+
+    /// The end of a command that Codex reported is told.
+    pub(crate) fn command_ended(&mut self, cx: &mut Cx<'_>, item: &ItemId, it: &CommandItem) {
+        let Some(command) = self.ledger.command_mut(item) else { return };
+        let stop = command.stop.as_ref();
         let exit = exit::reported(it.exit_code, it.duration_ms, stop);
         let status = match stop.map(|stop| stop.by) {
             Some(EndedBy::Cancel | EndedBy::Close) => FinalStatus::Cancelled,
@@ -310,6 +329,10 @@ impl Session {
         let Some(Call { call, work: Work::Command(mut command), .. }) = self.ledger.close(item) else {
             return;
         };
+        if let Some(ladder) = command.stop.as_ref().and_then(|stop| stop.ladder.as_ref()) {
+            cx.desk.stop_over(ladder.id);
+            cx.out.push(Effect::Stop { stop: ladder.id, act: StopAct::Forget });
+        }
         if let Some(live) = command.live_mut() {
             let terminal = live.terminal.terminal().clone();
             let update = match (live.output.settle(aggregated), cx.display()) {
@@ -344,8 +367,12 @@ impl Session {
 
     /// Ends one command without a word from Codex. What we had begun to end was ended by us.
     pub(crate) fn end_unseen(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy, reason: &'static str) {
-        let stop = self.ledger.command_mut(item).and_then(|command| command.stop);
-        let exit = exit::unseen(stop.map_or(by, |stop| stop.by), reason);
+        let Some(command) = self.ledger.command_mut(item) else { return };
+        if let Some(held) = command.stop.as_mut().and_then(|stop| stop.ladder.as_mut()?.held.take()) {
+            // Codex did say a word, it was only held back.
+            return self.command_ended(cx, item, &held);
+        }
+        let exit = exit::unseen(command.stop.as_ref().map_or(by, |stop| stop.by), reason);
         let status = match exit.account.by {
             EndedBy::Cancel | EndedBy::Close => FinalStatus::Cancelled,
             EndedBy::Client | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => {

@@ -1,7 +1,7 @@
 //! What a session may touch besides itself, during one step.
 
 use super::effect::Effects;
-use super::ids::{AskId, ItemId, SessionId, Tick};
+use super::ids::{AskId, ItemId, SessionId, StopId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
@@ -43,6 +43,8 @@ pub(crate) struct Desk {
     /// Sessions whose close is answered.
     pub(crate) closed: Vec<SessionId>,
     next_key: u64,
+    next_stop: u32,
+    stops: BTreeMap<StopId, (SessionId, ItemId)>,
 }
 
 impl Default for Desk {
@@ -54,6 +56,8 @@ impl Default for Desk {
             starved: Vec::new(),
             closed: Vec::new(),
             next_key: 0,
+            next_stop: 0,
+            stops: BTreeMap::new(),
         }
     }
 }
@@ -75,6 +79,24 @@ impl Desk {
     /// Whether this was ever a question of ours.
     pub(crate) fn ever_asked(&self, ask: AskId) -> bool {
         ask.0 >= 1 && ask.0 <= self.next_ask
+    }
+
+    /// A new stop of a command.
+    pub(crate) fn stop(&mut self, session: &SessionId, item: &ItemId) -> StopId {
+        self.next_stop += 1;
+        let stop = StopId(self.next_stop);
+        self.stops.insert(stop, (session.clone(), item.clone()));
+        stop
+    }
+
+    /// What a stop is about, while it is not over.
+    pub(crate) fn stop_of(&self, stop: StopId) -> Option<(SessionId, ItemId)> {
+        self.stops.get(&stop).cloned()
+    }
+
+    /// The stop is over.
+    pub(crate) fn stop_over(&mut self, stop: StopId) {
+        self.stops.remove(&stop);
     }
 
     /// A number for a new prompt key.

@@ -4,12 +4,13 @@
 
 use super::codex::FromCodex;
 use super::effect::{Anomaly, Effects};
-use super::ids::{SessionId, ThreadId, Tick};
+use super::ids::{SessionId, StopId, ThreadId, Tick};
 use super::input::{Input, Pressure};
 use super::leaving::Loss;
 use super::session::Session;
 use super::timer::Timer;
 use super::{Core, Cx};
+use crate::stop::plan::Event;
 
 impl Core {
     pub(super) fn dispatch(&mut self, now: Tick, input: Input, out: &mut Effects) {
@@ -19,6 +20,7 @@ impl Core {
             Input::Deadline => self.deadline(now, out),
             Input::ClientQueue(pressure) => self.pressure(now, pressure, out),
             Input::Swept { generation, report } => self.swept(now, generation, report, out),
+            Input::Stop { stop, report } => self.climb(now, stop, Event::Reached(report), out),
             Input::Signal(number) => self.leave(now, 128 + number, out),
         }
     }
@@ -57,6 +59,8 @@ impl Core {
                 Timer::TurnBound { session, turn } => {
                     self.with(now, &session, out, |session, cx| session.turn_bound(cx, &turn));
                 }
+                Timer::Grace { stop } => self.climb(now, stop, Event::Hurry, out),
+                Timer::StopBound { stop } => self.climb(now, stop, Event::Bound, out),
                 Timer::Interrupt { session } => {
                     self.with(now, &session, out, |session, cx| session.turn_runs(cx));
                 }
@@ -74,6 +78,7 @@ impl Core {
                     }
                 }
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
+                Timer::LeaveBound => self.end_codex(now, out),
                 Timer::EndBound => self.exit(out),
             }
         }
@@ -89,6 +94,13 @@ impl Core {
             for session in sessions.values_mut() {
                 session.go_on_replaying(&mut cx);
             }
+        }
+    }
+
+    /// An event of a command's stop; nothing if the stop is over.
+    fn climb(&mut self, now: Tick, stop: StopId, event: Event, out: &mut Effects) {
+        if let Some((session, item)) = self.desk.stop_of(stop) {
+            self.with(now, &session, out, |session, cx| session.climb(cx, &item, event));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::ask::Ask;
 use super::codex::{CodexAnswer, CodexRequest};
 use super::failure::Failure;
-use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, ThreadId};
+use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId};
 use super::request::{Reply, Ticket};
 use super::update::Update;
 
@@ -28,10 +28,26 @@ pub enum Effect {
     EndCodex { generation: Generation },
     /// End every process that carries one of these threads' markers (D10).
     Sweep { generation: Generation, threads: Vec<ThreadId> },
+    /// Reach for the processes of a command (D5); off the loop, answered by `Input::Stop`.
+    Stop { stop: StopId, act: StopAct },
     /// Leave with this exit code, once everything before is written.
     Exit { code: i32 },
     /// Something did not fit; counted, logged, harmless.
     Anomaly(Anomaly),
+}
+
+/// What to do with the processes of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopAct {
+    /// Take everything that carries the marker of `item` (`CODEX_TOOL_CALL_ID`) of `thread`, leader
+    /// and members, and ask all of it to end at once: SIGINT where the leader has a tty, else
+    /// SIGTERM, SIGCONT for the stopped, nothing for sandbox wrappers. Answered by `Signalled` or
+    /// `NotFound`; then by `Gone` once none of it, nor what it started meanwhile, is alive.
+    Ask { thread: ThreadId, item: ItemId },
+    /// Take what is left once more: SIGTERM, then SIGKILL. Answered by `Gone` or `Left`.
+    Finish,
+    /// Nobody waits any more; nothing is answered.
+    Forget,
 }
 
 /// Input that does not fit what came before. Names no payload.

@@ -14,7 +14,7 @@ impl Core {
         match event {
             Event::ThreadStatus { thread, status } => match status {
                 ThreadStatus::NotLoaded => self.on(now, &thread, out, "status", |session, cx| {
-                    session.thread_is_gone(cx, "unloaded the thread");
+                    session.thread_is_gone(cx, "codex unloaded the thread");
                 }),
                 ThreadStatus::Idle => {
                     self.on(now, &thread, out, "status", |session, cx| session.thread_is_idle(cx))
@@ -26,11 +26,11 @@ impl Core {
             },
             Event::ThreadClosed { thread } => {
                 self.on(now, &thread, out, "end", |session, cx| {
-                    session.thread_is_gone(cx, "closed the thread")
+                    session.thread_is_gone(cx, "codex closed the thread")
                 });
             }
             Event::ThreadRemoved { thread } => self.on(now, &thread, out, "removal", |session, cx| {
-                session.thread_is_gone(cx, "archived or deleted the thread");
+                session.thread_is_gone(cx, "codex archived or deleted the thread");
             }),
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });

@@ -9,7 +9,7 @@ use super::ids::SessionId;
 pub enum Failure {
     /// -32002 with `data.sessionId`.
     #[error(
-        "session {0} does not exist or is not open on this connection; open it with session/new or session/resume"
+        "session {0} does not exist or is not open on this connection; see session/list, bring one back with session/resume (v1: session/load) or open a new one with session/new"
     )]
     UnknownSession(SessionId),
     /// -32602.

@@ -2,7 +2,7 @@
 
 use super::ask::Answer;
 use super::codex::FromCodex;
-use super::ids::{AskId, Generation, RequestId, SessionId};
+use super::ids::{AskId, Generation, RequestId, SessionId, StopId};
 use super::request::{ClientProfile, Request, Ticket};
 
 /// One input of `Core::step`.
@@ -18,6 +18,8 @@ pub enum Input {
     ClientQueue(Pressure),
     /// A sweep for processes of lost threads is over.
     Swept { generation: Generation, report: SweepReport },
+    /// What became of the processes of a command that is being stopped.
+    Stop { stop: StopId, report: StopReport },
     /// SIGTERM, SIGINT or SIGHUP reached us; the number becomes the exit code 128+n.
     Signal(i32),
 }
@@ -46,6 +48,26 @@ pub enum Pressure {
     High,
     /// It does again.
     Low,
+}
+
+/// What a reach for the processes of a command found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReport {
+    /// They were asked to end, with SIGINT (the leader has a tty) or SIGTERM.
+    Signalled { with: Gentle, members: u32 },
+    /// No living process carries the marker: wiped environment, other user, elsewhere, or ended.
+    NotFound,
+    /// None of them is alive. `escaped` had left the leader's process group, `killed` took SIGKILL.
+    Gone { escaped: u32, killed: u32 },
+    /// `left` of them could not be ended.
+    Left { left: u32, escaped: u32, killed: u32 },
+}
+
+/// The signal that asks a command to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gentle {
+    Int,
+    Term,
 }
 
 /// What a sweep found.

@@ -12,8 +12,10 @@ use super::update::Severity;
 
 /// How long a sweep may take, in ms.
 const SWEEP_BOUND: u64 = 3_000;
+/// How long the sessions may take to close before the app-server ends under them, in ms.
+const LEAVE_BOUND: u64 = 3_500;
 /// How long the app-server may take to end before we leave without it, in ms.
-const END_BOUND: u64 = 4_500;
+const END_BOUND: u64 = 3_000;
 
 /// Why an app-server is gone.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ impl Loss {
 #[derive(Debug)]
 pub(crate) struct Leaving {
     code: i32,
+    /// The app-server was told to end.
+    ending: bool,
     said: bool,
 }
 
@@ -148,22 +152,36 @@ impl Core {
         self.exit_if_alone(out);
     }
 
-    /// D9: everything ends, then we do.
+    /// D9: every session closes, then the app-server ends, then we do.
     pub(super) fn leave(&mut self, now: Tick, code: i32, out: &mut Effects) {
         if self.leaving.is_some() {
             return;
         }
-        self.leaving = Some(Leaving { code, said: false });
+        self.leaving = Some(Leaving { code, ending: false, said: false });
         self.link.retire();
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
-            session.leave(&mut cx);
+            session.close(&mut cx, None);
+        }
+        self.timers.arm(now.plus(LEAVE_BOUND), Timer::LeaveBound);
+        self.exit_if_alone(out);
+    }
+
+    /// All sessions are closed, or the bound is reached.
+    pub(super) fn end_codex(&mut self, now: Tick, out: &mut Effects) {
+        match &mut self.leaving {
+            Some(leaving) if !leaving.ending => leaving.ending = true,
+            Some(_) | None => return,
         }
         if !self.link.is_down() {
             out.push(Effect::EndCodex { generation: self.link.generation() });
             self.timers.arm(now.plus(END_BOUND), Timer::EndBound);
         }
         self.exit_if_alone(out);
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
     }
 
     pub(super) fn exit_if_alone(&mut self, out: &mut Effects) {

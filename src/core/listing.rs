@@ -138,7 +138,9 @@ impl Session {
         let is_expected = |call: &Call| {
             call.seq <= listing.asked_at
                 && call.command().is_some_and(|command| {
-                    !command.own_shell && (command.approved || command.live().is_some())
+                    !command.own_shell
+                        && !command.has_held_end()
+                        && (command.approved || command.live().is_some())
                 })
         };
         let mut recheck = None;

@@ -4,7 +4,7 @@
 
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
-use super::effect::Anomaly;
+use super::effect::{Anomaly, Effect, StopAct};
 use super::failure::Failure;
 use super::ids::{ItemId, TerminalId};
 use super::input::SweepReport;
@@ -15,12 +15,15 @@ use super::sweeper::Cause;
 use super::timer::Timer;
 use super::turn::{Front, Turn};
 use super::update::{CallChange, EndedBy, FinalStatus, Severity};
-use crate::background::exit::Stop;
+use crate::background::exit::{Ladder, Stop};
 use crate::background::ledger::Call;
+use crate::stop::plan::{self, Act, Event, Plan};
 
 /// How long a close waits for the ends of its work, in ms (D8).
 const CLOSE_BOUND: u64 = 4_000;
 
+/// Milliseconds that a closing command has for a gentle end.
+const CLOSE_GRACE: u64 = 2_000;
 /// How long a cancel waits for a sign that the turn runs, in ms.
 const INTERRUPT_BOUND: u64 = 1_000;
 
@@ -70,18 +73,65 @@ impl Session {
         self.stop_command(cx, &item, EndedBy::Client);
     }
 
-    /// Ends one command by Codex's terminate. Its cause, once written, stays.
-    fn stop_command(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
+    /// Starts the ladder for one command, or takes the next step of one that is being climbed.
+    /// The cause, once written, stays.
+    pub(crate) fn stop_command(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
         let Some(command) = self.ledger.command_mut(item) else { return };
-        command.stop.get_or_insert(Stop { by });
-        // The user's own shell has no handle: the interrupt of its turn ends it.
-        if let Some(process) = command.live().and_then(|live| live.process.clone()) {
-            // A deadline also keeps codex read while the client does not keep up (D4).
-            cx.timers.arm(cx.now.plus(END_EXPECTED), Timer::Recheck { session: self.id.clone() });
-            let purpose = Purpose::Terminate { session: self.id.clone() };
-            let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
-            cx.link.call(purpose, request, cx.out);
+        if command.stop.as_ref().is_some_and(|stop| stop.ladder.is_some()) {
+            return self.climb(cx, item, Event::Hurry);
         }
+        // The user's own shell has no marker and no handle: the interrupt of its turn ends it. A
+        // command that has no process yet is stopped when it has one.
+        let has_process = command.live().is_some_and(|live| live.process.is_some());
+        let stop = command.stop.get_or_insert(Stop { by, ladder: None });
+        if !has_process {
+            return;
+        }
+        let id = cx.desk.stop(&self.id, item);
+        stop.ladder = Some(Ladder { id, plan: Plan::asked(), held: None });
+        let grace = match stop.by {
+            EndedBy::Close => CLOSE_GRACE,
+            EndedBy::Client | EndedBy::Cancel | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => {
+                plan::GRACE
+            }
+        };
+        let act = StopAct::Ask { thread: self.thread.clone(), item: item.clone() };
+        cx.out.push(Effect::Stop { stop: id, act });
+        cx.timers.arm(cx.now.plus(grace), Timer::Grace { stop: id });
+    }
+
+    /// An event of a ladder: does what the plan says.
+    pub(crate) fn climb(&mut self, cx: &mut Cx<'_>, item: &ItemId, event: Event) {
+        let Some(command) = self.ledger.command_mut(item) else { return };
+        let process = command.live().and_then(|live| live.process.clone());
+        let Some(ladder) = command.stop.as_mut().and_then(|stop| stop.ladder.as_mut()) else { return };
+        let id = ladder.id;
+        for act in ladder.plan.on(event) {
+            match act {
+                Act::Terminate => {
+                    let Some(process) = process.clone() else { continue };
+                    let purpose = Purpose::Terminate { session: self.id.clone() };
+                    let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
+                    cx.link.call(purpose, request, cx.out);
+                    cx.timers.arm(cx.now.plus(plan::BOUND), Timer::StopBound { stop: id });
+                }
+                Act::Finish => {
+                    cx.out.push(Effect::Stop { stop: id, act: StopAct::Finish });
+                    cx.timers.arm(cx.now.plus(plan::BOUND), Timer::StopBound { stop: id });
+                }
+                Act::Report => self.tell_held_end(cx, item),
+            }
+        }
+    }
+
+    /// The processes of a command that ended are gone, or the bound is reached: the exit is told.
+    fn tell_held_end(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
+        let ladder = self.ledger.command_mut(item).and_then(|command| command.stop.as_mut()?.ladder.as_mut());
+        let Some(held) = ladder.and_then(|ladder| ladder.held.take()) else { return };
+        self.command_ended(cx, item, &held);
+        self.report(cx);
+        self.turn_may_finish(cx);
+        self.close_if_done(cx);
     }
 
     /// Codex answered `terminate`. `false`: it had no such process; the list tells.
@@ -127,7 +177,7 @@ impl Session {
         let request = CodexRequest::TurnInterrupt { thread: self.thread.clone(), turn: id };
         cx.link.call(Purpose::Interrupt { session: self.id.clone() }, request, cx.out);
         let by = if self.closing.is_some() { EndedBy::Close } else { EndedBy::Cancel };
-        for item in self.ledger.items(Call::is_foreground_process) {
+        for item in self.ledger.items(|call| call.is_foreground_process() && call.is_unstopped()) {
             self.stop_command(cx, &item, by);
         }
     }
@@ -159,40 +209,13 @@ impl Session {
             Some(closing) => return closing.twins.extend(ticket),
             None => self.closing = Some(Closing { ticket, twins: Vec::new(), stage: Stage::Ending }),
         }
-        for item in self.ledger.items(|call| call.command().is_some()) {
-            if let Some(command) = self.ledger.command_mut(&item) {
-                command.stop.get_or_insert(Stop { by: EndedBy::Close });
-            }
-        }
         self.withdraw_asks(cx);
+        for item in self.ledger.items(Call::is_unstopped) {
+            self.stop_command(cx, &item, EndedBy::Close);
+        }
         self.cancel(cx);
-        self.clean(cx);
         cx.timers.arm(cx.now.plus(CLOSE_BOUND), Timer::CloseBound { session: self.id.clone() });
         self.close_if_done(cx);
-    }
-
-    /// We are leaving: the app-server's end ends everything, and it was us.
-    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) {
-        self.withdraw_asks(cx);
-        for item in self.ledger.items(|call| call.command().is_some()) {
-            if let Some(command) = self.ledger.command_mut(&item) {
-                command.stop.get_or_insert(Stop { by: EndedBy::Close });
-            }
-        }
-    }
-
-    /// Ends every process of the thread at once; again for what a closing turn still starts.
-    pub(crate) fn clean(&mut self, cx: &mut Cx<'_>) {
-        if self.tie != Tie::Loaded || !self.ledger.has_processes() {
-            return;
-        }
-        for item in self.ledger.items(|call| call.command().is_some()) {
-            if let Some(command) = self.ledger.command_mut(&item) {
-                command.stop.get_or_insert(Stop { by: EndedBy::Close });
-            }
-        }
-        let request = CodexRequest::Clean { thread: self.thread.clone() };
-        cx.link.call(Purpose::Parting, request, cx.out);
     }
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
@@ -227,6 +250,7 @@ impl Session {
         if self.closing.as_ref().is_none_or(Closing::is_done) {
             return;
         }
+        self.tell_all_held(cx);
         self.end_all_unseen(cx, EndedBy::Close, "codex reported no end within the bound of the close");
         for item in self.ledger.items(|_| true) {
             self.close_call(cx, &item, FinalStatus::Cancelled, CallChange::default());
@@ -245,9 +269,19 @@ impl Session {
         }
     }
 
+    /// Ends that are known and held back are told, whatever became of the processes.
+    pub(crate) fn tell_all_held(&mut self, cx: &mut Cx<'_>) {
+        for item in self.ledger.items(|call| call.command().is_some_and(|command| command.stop.is_some())) {
+            self.climb(cx, &item, Event::Bound);
+        }
+    }
+
     fn close_now(&mut self, cx: &mut Cx<'_>) {
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
+            // For what no item ever named.
+            let request = CodexRequest::Clean { thread: self.thread.clone() };
+            cx.link.call(Purpose::Parting, request, cx.out);
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };
             cx.link.call(Purpose::Parting, request, cx.out);
         }

@@ -2,7 +2,7 @@
 //!
 //! A timer is never cancelled: whoever it wakes checks whether it still matters.
 
-use super::ids::{Generation, ItemId, SessionId, Tick, TurnId};
+use super::ids::{Generation, ItemId, SessionId, StopId, Tick, TurnId};
 use std::collections::BTreeMap;
 
 /// Something to look at later.
@@ -14,6 +14,10 @@ pub(crate) enum Timer {
     Recheck { session: SessionId },
     /// A cancelled turn waits for the ends of its commands.
     TurnBound { session: SessionId, turn: TurnId },
+    /// The grace of a stop is over.
+    Grace { stop: StopId },
+    /// The last look of a stop must be over.
+    StopBound { stop: StopId },
     /// A cancelled turn has not shown that it runs: it is interrupted all the same.
     Interrupt { session: SessionId },
     /// Codex calls the thread idle, but no end of the turn came.
@@ -24,6 +28,8 @@ pub(crate) enum Timer {
     Models,
     /// A sweep gives no report.
     SweepBound { generation: Generation },
+    /// We are leaving, and some session does not close.
+    LeaveBound,
     /// The app-server does not end.
     EndBound,
 }
@@ -34,11 +40,14 @@ impl Timer {
             Self::Flush { .. } => "output waits to be sent",
             Self::Recheck { .. } => "a command was missing from the list",
             Self::TurnBound { .. } => "a cancelled turn waits for its commands",
+            Self::Grace { .. } => "a stopped command has its grace",
+            Self::StopBound { .. } => "the last look at a stopped command is awaited",
             Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
             Self::SweepBound { .. } => "a sweep is awaited",
+            Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",
         }
     }

@@ -12,9 +12,10 @@ use super::session::{Session, Tie};
 use super::timer::Timer;
 use super::update::{CallChange, EndedBy, FinalStatus, Severity, StopReason, Update};
 use crate::background::ledger::{Call, Work};
+use crate::stop::plan::GRACE;
 
-/// How long a cancelled turn waits for the ends of its commands before they are listed, in ms.
-const CANCEL_BOUND: u64 = 2_000;
+/// How long a cancelled turn waits for the ends of its commands before they are listed, in ms (D7).
+const CANCEL_BOUND: u64 = GRACE + 1_000;
 /// How long an idle thread may keep us waiting for the end of its turn, in ms.
 const QUIET_BOUND: u64 = 2_000;
 
@@ -359,7 +360,7 @@ impl Session {
         }
         self.end_all_unseen(cx, EndedBy::Codex, reason);
         if let Front::Active(turn) = &mut self.front {
-            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: format!("codex {reason}") });
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: reason.to_owned() });
             self.finish_turn(cx);
         }
         self.report(cx);

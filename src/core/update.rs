@@ -236,6 +236,12 @@ pub struct ExitAccount {
     pub duration_ms: Option<i64>,
     /// `signal` was concluded from our act and not seen.
     pub inferred: bool,
+    /// Processes of the command that had left its process group.
+    pub escaped: u32,
+    /// Processes that took SIGKILL from us.
+    pub killed: u32,
+    /// Processes that could not be ended.
+    pub left: u32,
     /// Name that a code 128+n would have as a signal; a guess, for display only.
     pub looks_like: Option<&'static str>,
 }

@@ -2,8 +2,8 @@
 
 use crate::bridge::arrival::Arrival;
 use crate::child::FromChild;
-use crate::core::ids::Generation;
-use crate::core::input::{Pressure, SweepReport};
+use crate::core::ids::{Generation, StopId};
+use crate::core::input::{Pressure, StopReport, SweepReport};
 use crate::transport::Frame;
 
 /// What the loop takes from its inputs.
@@ -15,6 +15,7 @@ pub(crate) enum Event {
     NotStarted { generation: Generation, message: String },
     ClientQueue(Pressure),
     Swept { generation: Generation, report: SweepReport },
+    Stop { stop: StopId, report: StopReport },
     Signal(i32),
     Deadline,
 }
@@ -40,6 +41,7 @@ impl Event {
             }
             Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
+            Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Signal(number) => Arrival::Signal(*number),
             Self::Deadline => Arrival::Deadline,
         }

@@ -5,15 +5,18 @@
 use super::event::Event;
 use crate::bridge::departure::Departure;
 use crate::child::{Child, FromChild, Program};
-use crate::core::ids::{Generation, ThreadId};
+use crate::core::effect::StopAct;
+use crate::core::ids::{Generation, StopId, ThreadId};
+use crate::core::input::StopReport;
 use crate::locate::{Sought, locate};
 use crate::queue::Outbox;
+use crate::stop::reach::Reach;
 use crate::stop::sweep::sweep;
-use crate::stop::tree::Scope;
+use crate::stop::tree::{Marked, Scope};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc::{Sender, UnboundedSender};
 
-/// What the loop acts on. Dropping it ends every app-server.
+/// What the loop acts on. Dropping it ends every app-server and gives up every stop.
 #[derive(Debug)]
 pub(crate) struct World {
     client: Outbox,
@@ -24,6 +27,8 @@ pub(crate) struct World {
     children: BTreeMap<Generation, Child>,
     /// Process ids of app-servers, dead ones too: their descendants outlive them.
     pids: BTreeMap<Generation, u32>,
+    /// Started with the first stop.
+    reach: Option<Reach>,
 }
 
 impl World {
@@ -41,6 +46,7 @@ impl World {
             happened,
             children: BTreeMap::new(),
             pids: BTreeMap::new(),
+            reach: None,
         }
     }
 
@@ -66,6 +72,7 @@ impl World {
                 }
             }
             Departure::Sweep { generation, threads } => self.sweep(generation, threads),
+            Departure::Stop { stop, act } => self.stop(stop, act),
             Departure::Exit { code } => return Some(code),
             Departure::Noted(_) => {}
         }
@@ -92,14 +99,36 @@ impl World {
     }
 
     fn sweep(&self, generation: Generation, threads: Vec<ThreadId>) {
-        let scope =
-            Scope { threads: threads.into_iter().collect(), app_server: self.pids.get(&generation).copied() };
+        let marked = Marked::Threads(threads.into_iter().collect());
+        let scope = Scope { marked, app_server: self.pids.get(&generation).copied() };
         let happened = self.happened.clone();
         tokio::task::spawn_blocking(move || {
             let report = sweep(&scope);
             // The loop may be over by now.
             let _ = happened.send(Event::Swept { generation, report });
         });
+    }
+
+    fn stop(&mut self, stop: StopId, act: StopAct) {
+        let reach = match &self.reach {
+            Some(reach) => reach,
+            None => {
+                let happened = self.happened.clone();
+                let started = Reach::start(move |stop, report| {
+                    // The loop may be over by now.
+                    let _ = happened.send(Event::Stop { stop, report });
+                });
+                match started {
+                    Ok(reach) => self.reach.insert(reach),
+                    Err(error) => {
+                        tracing::error!(%error, "no thread to end processes");
+                        return self.tell(Event::Stop { stop, report: StopReport::NotFound });
+                    }
+                }
+            }
+        };
+        // Commands of former app-servers are below none by now.
+        reach.act(stop, act, self.pids.values().next_back().copied());
     }
 
     fn tell(&self, event: Event) {

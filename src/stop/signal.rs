@@ -7,6 +7,8 @@ use super::tree::{ProcessKey, Processes};
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// The interrupt of a terminal. On Windows this is `Kill`.
+    Int,
     /// The request to end. On Windows this is `Kill`.
     Term,
     /// The end.
@@ -83,6 +85,7 @@ fn outcome(result: rustix::io::Result<()>) -> Sent {
 #[cfg(unix)]
 fn number(signal: Signal) -> rustix::process::Signal {
     match signal {
+        Signal::Int => rustix::process::Signal::INT,
         Signal::Term => rustix::process::Signal::TERM,
         Signal::Kill => rustix::process::Signal::KILL,
         Signal::Continue => rustix::process::Signal::CONT,
@@ -97,7 +100,7 @@ fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     match (signal, processes.find(key)) {
         (_, None) => Sent::Gone,
         (Signal::Continue, Some(_)) => Sent::Delivered,
-        (Signal::Term | Signal::Kill, Some(process)) if process.kill() => Sent::Delivered,
-        (Signal::Term | Signal::Kill, Some(_)) => Sent::Refused,
+        (Signal::Int | Signal::Term | Signal::Kill, Some(process)) if process.kill() => Sent::Delivered,
+        (Signal::Int | Signal::Term | Signal::Kill, Some(_)) => Sent::Refused,
     }
 }

@@ -1,14 +1,16 @@
-//! Which processes belong to a thread of Codex, and which of them are ours to end.
+//! Which processes belong to a thread of Codex or to one of its commands, and which of them are ours to end.
 //!
 //! Codex marks every command and all its descendants in the environment. Sends nothing.
 
-use crate::core::ids::ThreadId;
+use crate::core::ids::{ItemId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
 /// Name of the variable that holds the thread id.
 pub const MARKER: &str = "CODEX_THREAD_ID";
+/// Name of the variable that holds the item id of the command.
+pub const COMMAND_MARKER: &str = "CODEX_TOOL_CALL_ID";
 
 // The sandbox around a command: it passes no signal on, and reports its own death as the command's.
 const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
@@ -37,9 +39,18 @@ pub enum Role {
 /// Whose processes are sought.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    pub threads: BTreeSet<ThreadId>,
+    pub marked: Marked,
     /// Pid of our app-server, alive or dead.
     pub app_server: Option<u32>,
+}
+
+/// What the environment must say.
+#[derive(Clone, Debug)]
+pub enum Marked {
+    /// Any of these threads.
+    Threads(BTreeSet<ThreadId>),
+    /// This command of this thread.
+    Command { thread: ThreadId, item: ItemId },
 }
 
 /// The table of all processes, as of the last look.
@@ -47,12 +58,20 @@ pub struct Scope {
 pub struct Processes(System);
 
 impl Processes {
+    /// A table without a look.
+    ///
+    /// # Errors
+    /// On systems whose processes cannot be listed.
+    pub(crate) fn empty() -> Result<Self, sysinfo::Error> {
+        Ok(Self(System::new()?))
+    }
+
     /// A look at all processes; a few milliseconds per hundred.
     ///
     /// # Errors
     /// On systems whose processes cannot be listed.
     pub fn look() -> Result<Self, sysinfo::Error> {
-        let mut processes = Self(System::new()?);
+        let mut processes = Self::empty()?;
         processes.look_again();
         Ok(processes)
     }
@@ -73,16 +92,41 @@ impl Processes {
         keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
     }
 
-    /// Living processes of these threads that are ours to end: below our app-server, or below no
-    /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what we descend from.
+    /// Living processes with these marks that are ours to end: below our app-server, or below no
+    /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what
+    /// we descend from.
     pub fn members(&self, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
+        self.ours(scope, |process| scope.marked.is_in(process.environ()))
+    }
+
+    /// The same of this session, whatever their environment says.
+    pub fn in_session(&self, session: u32, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
+        self.ours(scope, |process| process.session_id() == Some(Pid::from_u32(session)))
+    }
+
+    /// Session of this process, if it is still the same one.
+    pub fn session(&self, key: ProcessKey) -> Option<u32> {
+        self.find(key)?.session_id().map(Pid::as_u32)
+    }
+
+    /// Parent of this process, if it is still the same one.
+    pub fn parent(&self, key: ProcessKey) -> Option<u32> {
+        self.find(key)?.parent().map(Pid::as_u32)
+    }
+
+    /// Command line of this process, if it is still the same one.
+    pub fn command(&self, key: ProcessKey) -> Option<&[OsString]> {
+        self.find(key).map(Process::cmd)
+    }
+
+    fn ours(&self, scope: &Scope, is_sought: impl Fn(&Process) -> bool) -> BTreeMap<ProcessKey, Role> {
         let ourselves = std::process::id();
         let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
         self.0
             .processes()
             .values()
             .filter(|process| process.thread_kind().is_none() && is_alive(process))
-            .filter(|process| scope.marks(process.environ()))
+            .filter(|process| is_sought(process))
             .map(|process| (key(process), role(process)))
             .filter(|(key, _)| key.pid > 1 && key.pid != ourselves && !above_us.contains(&key.pid))
             .filter(|(key, _)| Some(key.pid) != scope.app_server)
@@ -96,15 +140,10 @@ impl Processes {
     }
 
     fn is_ours(&self, pid: u32, scope: &Scope) -> bool {
-        for above in self.ancestors(pid) {
-            if Some(above) == scope.app_server {
-                return true;
-            }
-            if self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex) {
-                return false;
-            }
-        }
-        true
+        let is_foreign = |above: u32| self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex);
+        // A command of ours may run an app-server of its own.
+        scope.app_server.is_some_and(|ours| self.ancestors(pid).any(|above| above == ours))
+            || !self.ancestors(pid).any(is_foreign)
     }
 
     fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {
@@ -114,12 +153,18 @@ impl Processes {
     }
 }
 
-impl Scope {
-    fn marks(&self, environ: &[OsString]) -> bool {
-        environ
-            .iter()
-            .filter_map(|entry| entry.to_str()?.split_once('='))
-            .any(|(name, value)| name == MARKER && self.threads.contains(&ThreadId::new(value)))
+impl Marked {
+    fn is_in(&self, environ: &[OsString]) -> bool {
+        let value = |sought: &str| {
+            let mut entries = environ.iter().filter_map(|entry| entry.to_str()?.split_once('='));
+            entries.find(|(name, _)| *name == sought).map(|(_, value)| value)
+        };
+        match self {
+            Self::Threads(threads) => value(MARKER).is_some_and(|it| threads.contains(&ThreadId::new(it))),
+            Self::Command { thread, item } => {
+                value(COMMAND_MARKER) == Some(item.as_str()) && value(MARKER) == Some(thread.as_str())
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One step as a line of the trace file. The shape is described in `Step`.
 
 use super::Record;
+use super::reach;
 use super::rules::rules_of;
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
@@ -77,6 +78,7 @@ fn note(departure: &Departure) -> Option<String> {
         | Departure::StartCodex(_)
         | Departure::EndCodex(_)
         | Departure::Sweep { .. }
+        | Departure::Stop { .. }
         | Departure::Exit { .. } => None,
     }
 }
@@ -110,6 +112,7 @@ impl Serialize for In<'_> {
                 "swept",
                 &json!({ "generation": generation.0, "ended": report.ended, "left": report.left }),
             )?,
+            Arrival::Stop { stop, report } => map.serialize_entry("stop", &reach::of_report(stop, report))?,
             Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
         }
         map.end()
@@ -133,6 +136,7 @@ impl Serialize for Out<'_> {
                 let threads: Vec<&str> = threads.iter().map(|thread| thread.as_str()).collect();
                 map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
             }
+            Departure::Stop { stop, act } => map.serialize_entry("stop", &reach::of_act(*stop, act))?,
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
             Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,
         }

@@ -41,6 +41,7 @@ pub fn rules_of(arrival: &Arrival<'_>, version: Option<Version>) -> Vec<&'static
         | Arrival::Deadline
         | Arrival::ClientQueue(_)
         | Arrival::Swept { .. }
+        | Arrival::Stop { .. }
         | Arrival::Signal(_) => Vec::new(),
     };
     rows.into_iter().map(|row| row.rule.as_str()).collect()

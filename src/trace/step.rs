@@ -1,9 +1,10 @@
 //! One step of a trace, read back.
 
+use super::reach;
 use crate::bridge::arrival::Arrival;
 use crate::core::codex::Preset;
-use crate::core::ids::{Generation, Tick};
-use crate::core::input::{Pressure, SweepReport};
+use crate::core::ids::{Generation, StopId, Tick};
+use crate::core::input::{Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use crate::redact::unread::{Unread, Wrong};
 use crate::transport::CODEX_LINE_MAX;
@@ -19,10 +20,12 @@ use serde_json::{Map, Value};
 /// `in` is one of `client` (a message), `client_unread` (`bytes`, `wrong` and perhaps `column` of a line
 /// that is none), `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_unread`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
-/// (`high` or `low`), `swept`, `signal`. `out` has `client`, `codex`, `start_codex`, `end_codex`,
-/// `sweep`, `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
-/// has its `settings` too. By hand, a line that is no message can be written as `client_text`,
-/// `client_base64`, `codex_text` or `codex_base64`.
+/// (`high` or `low`), `swept`, `stop` (`{"id":n,"report":…}`: `signalled` has `with` and `members`,
+/// `gone` and `left` have counts, `not_found` nothing), `signal`. `out` has `client`, `codex`,
+/// `start_codex`, `end_codex`, `sweep`, `stop` (`{"id":n,"act":…}`: `ask` has `thread` and `item`,
+/// `finish` and `forget` nothing), `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
+/// has its `settings` too. By hand, a line that is no message can be written as
+/// `client_text`, `client_base64`, `codex_text` or `codex_base64`.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub seq: u64,
@@ -73,6 +76,10 @@ pub enum Received {
     Swept {
         generation: Generation,
         report: SweepReport,
+    },
+    Stop {
+        stop: StopId,
+        report: StopReport,
     },
     Signal(i32),
 }
@@ -162,6 +169,7 @@ impl Received {
             Self::Deadline { .. } => Arrival::Deadline,
             Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
+            Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Signal(number) => Arrival::Signal(*number),
         }
     }
@@ -216,6 +224,10 @@ fn received(text: &str) -> Result<Received, StepError> {
             generation: self::generation(&value["generation"])?,
             report: SweepReport { ended: number(&value["ended"])?, left: number(&value["left"])? },
         }),
+        "stop" => {
+            let (stop, report) = reach::report(value)?;
+            Ok(Received::Stop { stop, report })
+        }
         "signal" => Ok(Received::Signal(number(value)?.cast_signed())),
         _ => Err(StepError::Shape("`in` is of an unknown kind")),
     }
@@ -254,7 +266,7 @@ fn generation(value: &Value) -> Result<Generation, StepError> {
     Ok(Generation(number(value)?))
 }
 
-fn number(value: &Value) -> Result<u32, StepError> {
+pub(super) fn number(value: &Value) -> Result<u32, StepError> {
     let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
     number.ok_or(StepError::Shape("a number is missing"))
 }

@@ -3,9 +3,9 @@ use super::{Record, Trace, arrival, line, read};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
-use crate::core::effect::Anomaly;
-use crate::core::ids::{Generation, ThreadId, Tick};
-use crate::core::input::{Pressure, SweepReport};
+use crate::core::effect::{Anomaly, StopAct};
+use crate::core::ids::{Generation, ItemId, StopId, ThreadId, Tick};
+use crate::core::input::{Gentle, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -47,6 +47,11 @@ fn every_arrival_comes_back_as_it_was() {
         Arrival::ClientQueue(Pressure::High),
         Arrival::ClientQueue(Pressure::Low),
         Arrival::Swept { generation: ONE, report: SweepReport { ended: 2, left: 1 } },
+        Arrival::Stop { stop: StopId(3), report: StopReport::Signalled { with: Gentle::Int, members: 2 } },
+        Arrival::Stop { stop: StopId(4), report: StopReport::Signalled { with: Gentle::Term, members: 1 } },
+        Arrival::Stop { stop: StopId(3), report: StopReport::NotFound },
+        Arrival::Stop { stop: StopId(3), report: StopReport::Gone { escaped: 1, killed: 2 } },
+        Arrival::Stop { stop: StopId(3), report: StopReport::Left { left: 1, escaped: 2, killed: 3 } },
         Arrival::Signal(15),
     ];
     let (_dir, path) = file();
@@ -57,7 +62,7 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=19).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
     assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
 }
@@ -98,6 +103,12 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         Departure::Noted(Note::Anomaly(Anomaly::UnknownAnswer { what: "ask" })),
         Departure::ToClient(r#"{"id":1,"result":{}}"#.to_owned()),
         Departure::Sweep { generation: ONE, threads: vec![ThreadId::new("t")] },
+        Departure::Stop {
+            stop: StopId(3),
+            act: StopAct::Ask { thread: ThreadId::new("t"), item: ItemId::new("c1") },
+        },
+        Departure::Stop { stop: StopId(3), act: StopAct::Finish },
+        Departure::Stop { stop: StopId(3), act: StopAct::Forget },
         Departure::EndCodex(ONE),
         Departure::Exit { code: 143 },
     ];
@@ -105,7 +116,10 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         "seq": 7, "at": 5, "in": {"signal": 15}, "rule": [],
         "out": [
             {"start_codex": 1}, {"codex": {"id": 0}, "generation": 1}, {"client": {"id": 1, "result": {}}},
-            {"sweep": {"generation": 1, "threads": ["t"]}}, {"end_codex": 1}, {"exit": 143},
+            {"sweep": {"generation": 1, "threads": ["t"]}},
+            {"stop": {"id": 3, "act": "ask", "thread": "t", "item": "c1"}},
+            {"stop": {"id": 3, "act": "finish"}}, {"stop": {"id": 3, "act": "forget"}},
+            {"end_codex": 1}, {"exit": 143},
         ],
         "note": ["Anomaly(UnknownAnswer { what: \"ask\" })"],
     });

@@ -26,7 +26,7 @@ async fn during_a_command(version: Version) {
         session.until_running("build").await?;
         session.cancel().await?;
         assert_eq!(session.finish(&turn).await?, "cancelled");
-        assert_eq!(session.ended("build").await?, Ended::Signal("SIGKILL".to_owned()));
+        assert_eq!(session.ended("build").await?, Ended::Signal("SIGTERM".to_owned()));
         let status = match version {
             Version::V1 => "failed",
             Version::V2 => "cancelled",

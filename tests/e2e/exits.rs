@@ -75,25 +75,58 @@ async fn killed_from_outside_in_a_tty(version: Version) {
     }
 }
 
-/// Today Codex ends a terminal by SIGKILL to its group, whatever handlers there are.
+/// Asked first, ended by force only where that does not help; the exit says which it was (D5, D6).
 #[tokio::test]
 async fn stopped() {
-    for (cmd, tty) in [
-        ("touch up; while :; do sleep 0.1; done", false),
-        ("touch up; while :; do sleep 0.1; done", true),
-        ("trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.1; done", false),
-        ("trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done", false),
-        ("sleep 1000 & touch up; wait", false),
+    let signal = |name: &str| Ended::Signal(name.to_owned());
+    for (cmd, tty, ended, status) in [
+        ("touch up; while :; do sleep 0.1; done", false, signal("SIGTERM"), "failed"),
+        // Codex loses the signal of a command in a tty: it is concluded from what was sent.
+        ("touch up; while :; do sleep 0.1; done", true, signal("SIGINT"), "failed"),
+        (
+            "trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.1; done",
+            false,
+            Ended::Code(3),
+            "failed",
+        ),
+        ("trap 'exit 0' TERM; touch up; while :; do sleep 0.1; done", false, Ended::Code(0), "completed"),
+        ("trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done", false, signal("SIGKILL"), "failed"),
+        ("sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed"),
+        // What left the process group ends with it: `expect` counts what carries its marker.
+        ("setsid sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed"),
+        (
+            "(setsid sh -c 'trap \"\" TERM; sleep 1000' &); touch up; sleep 1000",
+            false,
+            signal("SIGTERM"),
+            "failed",
+        ),
+        ("trap '' TERM; touch up; (set -m; sleep 1000 & wait)", false, signal("SIGKILL"), "failed"),
     ] {
         play(async |stage| {
             let client = stage.client(Casting::v2()).await?;
             let session = stage.open(&client).await?;
             start(stage, &session, cmd, tty).await?;
             session.stop("cmd").await?;
-            expect(&session, Ended::Signal("SIGKILL".to_owned()), "failed").await?;
+            expect(&session, ended.clone(), status).await?;
             client.end().await?;
             Ok(())
         })
         .await;
     }
+}
+
+/// A second request does not wait for the grace.
+#[tokio::test]
+async fn stopped_twice() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        start(stage, &session, "trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done", false).await?;
+        session.stop("cmd").await?;
+        session.stop("cmd").await?;
+        expect(&session, Ended::Signal("SIGKILL".to_owned()), "failed").await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
 }

@@ -110,7 +110,7 @@ impl Session<'_> {
             }
             Version::V2 => {
                 self.stop(terminal).await?;
-                Ended::Signal("SIGKILL".to_owned())
+                Ended::Signal("SIGTERM".to_owned())
             }
         };
         let ended = self.ended(terminal).await?;

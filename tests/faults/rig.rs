@@ -8,7 +8,9 @@ mod codex;
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
+use appserver_acp::core::effect::StopAct;
 use appserver_acp::core::ids::{Generation, Tick};
+use appserver_acp::core::input::StopReport;
 use appserver_acp::core::settings::Settings;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -166,6 +168,12 @@ impl Rig {
                 self.note("  start", &generation.0.to_string());
                 self.codex = generation;
             }
+            // Played commands are no processes: they are not found, and Codex ends them.
+            Departure::Stop { stop, act: StopAct::Ask { .. } } => {
+                self.note("  ask to end", &stop.0.to_string());
+                self.step(Arrival::Stop { stop, report: StopReport::NotFound });
+            }
+            Departure::Stop { .. } => {}
             Departure::Sweep { generation, .. } => {
                 self.note("  sweep", &generation.0.to_string());
                 self.sweeps.push_back(generation);

@@ -7,8 +7,9 @@ use crate::server::Server;
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
-use appserver_acp::core::ids::{Generation, Tick};
-use appserver_acp::core::input::{Pressure, SweepReport};
+use appserver_acp::core::effect::StopAct;
+use appserver_acp::core::ids::{Generation, StopId, Tick};
+use appserver_acp::core::input::{Pressure, StopReport, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
 use appserver_acp::map;
@@ -24,6 +25,7 @@ use testkit::wire::{self, Kind};
 enum Happening {
     Died(Generation),
     Swept(Generation),
+    Reached(StopId, StopReport),
 }
 
 /// A rule that was broken, and when.
@@ -276,6 +278,7 @@ impl World {
                 let arrival = Arrival::CodexDied { generation: *generation, how: "exit 0", stderr: None };
                 self.step(arrival);
             }
+            Happening::Reached(stop, report) => self.step(Arrival::Stop { stop: *stop, report: *report }),
             Happening::Swept(generation) => {
                 let report = SweepReport::default();
                 self.step(Arrival::Swept { generation: *generation, report });
@@ -337,6 +340,11 @@ impl World {
             Departure::Sweep { generation, .. } => {
                 self.soon.push_back((self.now + 1, Happening::Swept(generation)))
             }
+            // Played commands are no processes: they are never found, so that Codex ends them.
+            Departure::Stop { stop, act: StopAct::Ask { .. } } => {
+                self.soon.push_back((self.now + 1, Happening::Reached(stop, StopReport::NotFound)));
+            }
+            Departure::Stop { .. } => {}
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }

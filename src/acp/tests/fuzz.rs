@@ -3,6 +3,7 @@
 use super::{HELLO_V1, HELLO_V2, fresh, wire};
 use crate::acp::{Edge, Read};
 use crate::core::failure::Failure;
+use crate::core::ids::RequestId;
 use crate::core::input::FromClient;
 use crate::core::request::Reply;
 use proptest::prelude::*;
@@ -105,7 +106,11 @@ fn take(edge: &mut Edge, line: &[u8]) {
             let reply = edge.respond(ticket, Reply::Failed(Failure::Cancelled));
             wire::assert_error_valid(&reply);
             let reply: Value = serde_json::from_str(&reply).unwrap();
-            assert_eq!(reply["id"].to_string(), id.to_string());
+            let same = match &id {
+                RequestId::Number(number) => reply["id"] == *number,
+                RequestId::Text(text) => reply["id"] == **text,
+            };
+            assert!(same, "{} answers {id}", reply["id"]);
         }
         Read::Input(_) | Read::Nothing | Read::Anomaly(_) => {}
     }

@@ -67,6 +67,9 @@ fn updates_are_spelled_exactly() {
         duration_ms: Some(2498),
         inferred: true,
         looks_like: Some("SIGTERM"),
+        escaped: 1,
+        killed: 2,
+        left: 3,
     };
     let cases = [
         (
@@ -180,7 +183,7 @@ fn updates_are_spelled_exactly() {
         ),
         (
             exited(ExitStatus::Signal("SIGTERM"), account),
-            r#"{"sessionUpdate":"terminal_update","terminalId":"term_3","exitStatus":{"signal":"SIGTERM"},"capabilities":null,"_meta":{"dev.appserver-acp":{"by":"client","reason":"stopped","rawCode":-1,"durationMs":2498,"inferred":true,"looksLike":"SIGTERM"}}}"#.into(),
+            r#"{"sessionUpdate":"terminal_update","terminalId":"term_3","exitStatus":{"signal":"SIGTERM"},"capabilities":null,"_meta":{"dev.appserver-acp":{"by":"client","reason":"stopped","rawCode":-1,"durationMs":2498,"inferred":true,"escaped":1,"killed":2,"left":3,"looksLike":"SIGTERM"}}}"#.into(),
         ),
         (
             exited(ExitStatus::Unknown, ExitAccount { by: EndedBy::AppServerLost, ..ExitAccount::default() }),

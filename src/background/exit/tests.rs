@@ -1,39 +1,79 @@
-use super::{Stop, reported, unseen};
-use crate::core::update::{EndedBy, ExitStatus};
+use super::{Ladder, Stop, reported, unseen};
+use crate::core::ids::StopId;
+use crate::core::input::{Gentle, StopReport};
+use crate::core::update::{EndedBy, Exit, ExitStatus};
+use crate::stop::plan::{Event, Plan};
 
-fn judge(code: Option<i64>, by: Option<EndedBy>) -> (ExitStatus, EndedBy, Option<&'static str>) {
-    let exit = reported(code, None, by.map(|by| Stop { by }));
-    assert_eq!(exit.account.raw_code, code, "the raw code is always there");
-    (exit.status, exit.account.by, exit.account.looks_like)
+/// An end with this code after the client's stop went through these events.
+fn stopped(code: i64, events: &[Event]) -> Exit {
+    let mut plan = Plan::asked();
+    for event in events {
+        plan.on(*event);
+    }
+    let ladder = Some(Ladder { id: StopId(1), plan, held: None });
+    let exit = reported(Some(code), None, Some(&Stop { by: EndedBy::Client, ladder }));
+    assert_eq!(exit.account.raw_code, Some(code), "the raw code is always there");
+    exit
+}
+
+fn signalled(with: Gentle) -> Event {
+    Event::Reached(StopReport::Signalled { with, members: 2 })
 }
 
 #[test]
 fn an_end_of_its_own_keeps_the_code() {
     for code in [0, 1, 3, 137, 143, 255] {
-        assert_eq!(judge(Some(code), None).0, ExitStatus::Code(code));
+        let exit = reported(Some(code), None, None);
+        assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(code), EndedBy::Itself));
     }
-    assert_eq!(judge(Some(143), None).2, Some("SIGTERM"));
-    assert_eq!(judge(Some(3), None).2, None);
+    assert_eq!(reported(Some(143), None, None).account.looks_like, Some("SIGTERM"));
+    assert_eq!(reported(Some(3), None, None).account.looks_like, None);
 }
 
 #[test]
-fn our_kill_is_named() {
-    for code in [-1, 137] {
-        assert_eq!(
-            judge(Some(code), Some(EndedBy::Client)),
-            (ExitStatus::Signal("SIGKILL"), EndedBy::Client, None)
-        );
+fn a_signal_that_was_sent_and_reported_is_named() {
+    let exit = stopped(143, &[signalled(Gentle::Term)]);
+    assert_eq!((exit.status, exit.account.inferred), (ExitStatus::Signal("SIGTERM"), false));
+    let exit = stopped(130, &[signalled(Gentle::Int)]);
+    assert_eq!((exit.status, exit.account.inferred), (ExitStatus::Signal("SIGINT"), false));
+    let exit = stopped(137, &[signalled(Gentle::Term), Event::Hurry]);
+    assert_eq!((exit.status, exit.account.inferred), (ExitStatus::Signal("SIGKILL"), false));
+}
+
+#[test]
+fn a_signal_that_was_sent_and_not_reported_is_inferred() {
+    for (code, events, name) in [
+        (-1, vec![signalled(Gentle::Term), Event::Hurry], "SIGKILL"),
+        (-1, vec![Event::Reached(StopReport::NotFound)], "SIGKILL"),
+        (1, vec![signalled(Gentle::Int)], "SIGINT"),
+        (-1, vec![signalled(Gentle::Int)], "SIGINT"),
+    ] {
+        let exit = stopped(code, &events);
+        assert_eq!((exit.status, exit.account.inferred), (ExitStatus::Signal(name), true), "{code}");
+        assert_eq!(exit.account.by, EndedBy::Client);
     }
 }
 
 #[test]
-fn an_end_that_came_before_our_kill_is_its_own() {
-    assert_eq!(judge(Some(3), Some(EndedBy::Client)), (ExitStatus::Code(3), EndedBy::Itself, None));
+fn a_handler_keeps_its_code() {
+    for code in [0, 1, 3] {
+        let exit = stopped(code, &[signalled(Gentle::Term)]);
+        assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(code), EndedBy::Client));
+    }
+}
+
+#[test]
+fn a_signal_that_nobody_sent_is_not_named() {
+    assert_eq!(stopped(139, &[signalled(Gentle::Term)]).status, ExitStatus::Code(139));
+    assert_eq!(stopped(130, &[signalled(Gentle::Term)]).status, ExitStatus::Code(130));
+    let exit = stopped(143, &[]);
+    assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(143), EndedBy::Itself), "it came first");
 }
 
 #[test]
 fn nobody_is_blamed_without_a_record() {
-    assert_eq!(judge(Some(-1), None), (ExitStatus::Unknown, EndedBy::Codex, None));
-    assert_eq!(judge(None, None), (ExitStatus::Unknown, EndedBy::Itself, None));
+    let exit = reported(Some(-1), None, None);
+    assert_eq!((exit.status, exit.account.by), (ExitStatus::Unknown, EndedBy::Codex));
+    assert_eq!(reported(None, None, None).status, ExitStatus::Unknown);
     assert_eq!(unseen(EndedBy::AppServerLost, "gone").status, ExitStatus::Unknown);
 }

@@ -29,6 +29,26 @@ fn codex_is_on_the_left_and_the_client_on_the_right() {
 }
 
 #[test]
+fn a_stop_is_told_from_the_first_signal_to_the_last_look() {
+    let trace = r#"{"seq":1,"at":0,"in":{"client":{"id":1,"method":"terminal/cancel"}},"out":[{"stop":{"id":3,"act":"ask","thread":"t","item":"c1"}}]}
+{"seq":2,"at":10,"in":{"stop":{"id":3,"report":"signalled","with":"SIGINT","members":4}}}
+{"seq":3,"at":3010,"in":{"deadline":"stop grace"},"out":[{"stop":{"id":3,"act":"finish"}}]}
+{"seq":4,"at":3500,"in":{"stop":{"id":3,"report":"gone","escaped":1,"killed":2}}}
+"#;
+    let story = story(trace);
+    let told: Vec<&str> = story.lines().skip(2).map(|line| line[9..].trim()).collect();
+    let expected = [
+        "-> terminal/cancel #1",
+        "* stop 3: ask c1",
+        "(stop 3: SIGINT to 4)",
+        "(time: stop grace)",
+        "* stop 3: finish",
+        "(stop 3: gone, 1 escaped, 2 killed)",
+    ];
+    assert_eq!(told, expected, "{story}");
+}
+
+#[test]
 fn a_second_run_is_set_off() {
     let trace = "{\"seq\":1,\"at\":0,\"in\":{\"client_eof\":true}}\n".repeat(2);
     assert_eq!(story(&trace).matches("\n\n").count(), 2);

@@ -23,6 +23,7 @@ fn show(event: &Event) -> String {
         | Event::Child(_)
         | Event::NotStarted { .. }
         | Event::Swept { .. }
+        | Event::Stop { .. }
         | Event::Signal(_) => {
             format!("{event:?}")
         }

@@ -1,5 +1,5 @@
 use super::super::signal::{self, Sent, Signal};
-use super::super::tree::{MARKER, ProcessKey, Processes, Role, Scope};
+use super::super::tree::{MARKER, Marked, ProcessKey, Processes, Role, Scope};
 use super::sweep;
 use crate::core::ids::ThreadId;
 use crate::core::input::SweepReport;
@@ -54,7 +54,7 @@ impl Rig {
     }
 
     fn scope(&self, app_server: Option<u32>) -> Scope {
-        Scope { threads: BTreeSet::from([self.thread.clone()]), app_server }
+        Scope { marked: Marked::Threads(BTreeSet::from([self.thread.clone()])), app_server }
     }
 
     fn sweep(&self, app_server: Option<u32>) -> SweepReport {

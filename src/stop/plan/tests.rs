@@ -1,0 +1,83 @@
+use super::{Act, Event, Plan};
+use crate::core::input::{Gentle, StopReport};
+
+const SIGNALLED: Event = Event::Reached(StopReport::Signalled { with: Gentle::Term, members: 3 });
+const NOT_FOUND: Event = Event::Reached(StopReport::NotFound);
+const GONE: Event = Event::Reached(StopReport::Gone { escaped: 1, killed: 0 });
+const LEFT: Event = Event::Reached(StopReport::Left { left: 1, escaped: 1, killed: 2 });
+
+fn play(events: &[Event]) -> Vec<Act> {
+    let mut plan = Plan::asked();
+    events.iter().flat_map(|event| plan.on(*event)).collect()
+}
+
+#[test]
+fn a_gentle_end_needs_no_force() {
+    assert_eq!(play(&[SIGNALLED, Event::Ended, GONE]), [Act::Report]);
+    assert_eq!(play(&[SIGNALLED, GONE, Event::Ended]), [Act::Report]);
+}
+
+#[test]
+fn a_handler_may_outlive_the_leader_within_the_grace() {
+    let mut plan = Plan::asked();
+    plan.on(SIGNALLED);
+    assert_eq!(plan.on(Event::Ended), []);
+    assert_eq!(plan.on(Event::Hurry), [Act::Finish]);
+    assert_eq!(plan.on(LEFT), [Act::Report]);
+    assert_eq!(plan.account().left, 1);
+}
+
+#[test]
+fn the_end_of_the_grace_and_a_second_request_are_the_same() {
+    assert_eq!(play(&[SIGNALLED, Event::Hurry, Event::Hurry]), [Act::Terminate, Act::Finish]);
+    assert_eq!(play(&[Event::Hurry, SIGNALLED]), [Act::Terminate, Act::Finish]);
+}
+
+#[test]
+fn what_cannot_be_found_is_codexs_to_end() {
+    assert_eq!(play(&[NOT_FOUND, Event::Ended]), [Act::Terminate, Act::Report]);
+    assert_eq!(play(&[Event::Ended, NOT_FOUND]), [Act::Report]);
+}
+
+/// Every sequence of up to six events: terminated at most once, reported at most once, never before
+/// Codex's word, always once its word and the end of the members or the bound are there; and
+/// nothing after the report.
+#[test]
+fn every_order_of_events_ends_in_one_report() {
+    let events = [SIGNALLED, NOT_FOUND, GONE, LEFT, Event::Ended, Event::Hurry, Event::Bound];
+    let mut n_plays = 0;
+    let mut stack: Vec<Vec<Event>> = vec![Vec::new()];
+    while let Some(play) = stack.pop() {
+        check(&play);
+        n_plays += 1;
+        if play.len() < 6 {
+            stack.extend(events.iter().map(|event| [&play[..], &[*event]].concat()));
+        }
+    }
+    assert_eq!(n_plays, (0..=6).map(|n| 7_usize.pow(n)).sum::<usize>());
+}
+
+fn check(play: &[Event]) {
+    let mut plan = Plan::asked();
+    let (mut n_terminates, mut n_finishes, mut n_reports) = (0, 0, 0);
+    let (mut ended, mut settled) = (false, false);
+    for event in play {
+        let was_reported = plan.is_reported();
+        let acts = plan.on(*event);
+        assert!(!was_reported || acts.is_empty(), "{play:?}");
+        ended |= *event == Event::Ended;
+        settled |= [NOT_FOUND, GONE, LEFT].contains(event);
+        for act in &acts {
+            match act {
+                Act::Terminate => n_terminates += 1,
+                Act::Finish => n_finishes += 1,
+                Act::Report => n_reports += 1,
+            }
+        }
+        assert!(!acts.contains(&Act::Report) || ended, "{play:?}");
+        let must = ended && (settled || *event == Event::Bound);
+        assert!(!must || n_reports == 1, "{play:?}");
+        assert_eq!(plan.is_reported(), n_reports == 1, "{play:?}");
+    }
+    assert!(n_terminates <= 1 && n_finishes <= 1 && n_reports <= 1, "{play:?}");
+}
