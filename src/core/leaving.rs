@@ -154,7 +154,11 @@ impl Core {
 
     /// D9: every session closes, then the app-server ends, then we do.
     pub(super) fn leave(&mut self, now: Tick, code: i32, out: &mut Effects) {
-        if self.leaving.is_some() {
+        if let Some(leaving) = &mut self.leaving {
+            // A signal joins what the end of the client's input began, and names the exit code.
+            if leaving.code == 0 {
+                leaving.code = code;
+            }
             return;
         }
         self.leaving = Some(Leaving { code, ending: false, said: false });
