@@ -186,14 +186,19 @@ impl Session {
         }
     }
 
+    /// Answers what was held back: nothing else of the session is told before it any more.
+    pub(crate) fn release_answers(&mut self, cx: &mut Cx<'_>) {
+        for (ticket, reply) in std::mem::take(&mut self.held_answers) {
+            cx.out.respond(ticket, reply);
+        }
+    }
+
     /// Lets out what was held back.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.take().into_iter().flatten() {
             cx.out.update(&self.id, update);
         }
-        for (ticket, reply) in std::mem::take(&mut self.held_answers) {
-            cx.out.respond(ticket, reply);
-        }
+        self.release_answers(cx);
         for (request, ask) in std::mem::take(&mut self.held_asks) {
             self.asked(cx, request, ask);
         }

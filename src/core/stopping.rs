@@ -288,6 +288,7 @@ impl Session {
         if let Some(resuming) = self.resuming.take() {
             cx.out.refuse(resuming.ticket, Failure::Cancelled);
         }
+        self.release_answers(cx);
         let Some(closing) = &mut self.closing else { return };
         closing.stage = Stage::Answered;
         cx.desk.closed.push(self.id.clone());
