@@ -189,5 +189,9 @@ fn a_client_without_terminals_reads_text() {
     assert_eq!(belief.output("s", "c").as_deref(), Some("out"));
     feed(&mut belief, [text("````\na ``` b\n````")]);
     assert_eq!(belief.output("s", "c").as_deref(), Some("a ``` b"));
+    feed(&mut belief, [text("```\none\n\n```\n\nexit code 3")]);
+    assert_eq!(belief.output("s", "c").as_deref(), Some("one\n"), "how it ended is below the block");
+    feed(&mut belief, [text("```\n```\n\nexit code 3")]);
+    assert_eq!(belief.output("s", "c").as_deref(), Some(""));
     assert_eq!(rules(&belief), NONE);
 }

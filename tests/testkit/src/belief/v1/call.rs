@@ -111,15 +111,23 @@ impl Call {
     }
 }
 
-/// What a Markdown code block shows; other text as it is.
+/// What a Markdown code block shows, without what stands below it; other text as it is.
 fn unfenced(text: &str) -> &str {
     let Some((opening, rest)) = text.split_once('\n') else { return text };
     let n_ticks = opening.len() - opening.trim_start_matches('`').len();
-    let inside = rest.trim_end().strip_suffix(&opening[..n_ticks]);
-    match inside {
-        Some(inside) if n_ticks >= 3 => inside.strip_suffix('\n').unwrap_or(inside),
-        _ => text,
+    let fence = &opening[..n_ticks];
+    if n_ticks < 3 {
+        return text;
     }
+    let mut start = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == fence {
+            let inside = &rest[..start];
+            return inside.strip_suffix('\n').unwrap_or(inside);
+        }
+        start += line.len();
+    }
+    text
 }
 
 impl Terminal {
