@@ -134,6 +134,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
 fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), String> {
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
     let mut world = World::new(plan.version, server, OnFault::Stop);
+    world.stops_vary = true;
     let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
     world.act(&Act::Hello { can: Vec::new() });
     world.act(&Act::Open);

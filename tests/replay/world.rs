@@ -9,7 +9,7 @@ use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
 use appserver_acp::core::effect::StopAct;
 use appserver_acp::core::ids::{Generation, StopId, Tick};
-use appserver_acp::core::input::{Pressure, StopReport, SweepReport};
+use appserver_acp::core::input::{Gentle, Pressure, StopReport, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
 use appserver_acp::map;
@@ -65,6 +65,8 @@ pub(crate) struct World {
     held_until: u64,
     /// What commands wrote, by thread and item, as Codex said when they ended.
     outputs: BTreeMap<(String, String), String>,
+    /// Stops take every turn that they can take.
+    pub(crate) stops_vary: bool,
     /// The client has left, or a signal came.
     leaving: bool,
     exit: Option<i32>,
@@ -92,6 +94,7 @@ impl World {
             held: VecDeque::new(),
             held_until: 0,
             outputs: BTreeMap::new(),
+            stops_vary: false,
             leaving: false,
             exit: None,
             trace: Vec::new(),
@@ -286,6 +289,20 @@ impl World {
         }
     }
 
+    /// Played commands are no processes: they are not found, so that Codex ends them. Where stops
+    /// vary, some are asked in vain and are gone after the last look, or never heard of again.
+    fn reach(&mut self, stop: StopId, act: &StopAct) {
+        let report = match (act, stop.0 % 3) {
+            (StopAct::Ask { .. }, 1 | 2) if self.stops_vary => {
+                StopReport::Signalled { with: Gentle::Term, members: 1 }
+            }
+            (StopAct::Ask { .. }, _) => StopReport::NotFound,
+            (StopAct::Finish, 1) => StopReport::Gone { escaped: 0, killed: 1 },
+            (StopAct::Finish | StopAct::Forget, _) => return,
+        };
+        self.soon.push_back((self.now + 1, Happening::Reached(stop, report)));
+    }
+
     /// The client says a line of its own.
     pub(crate) fn say(&mut self, line: &Value) {
         self.trace.push(json!({"at": self.now, "sent": line}).to_string());
@@ -340,11 +357,7 @@ impl World {
             Departure::Sweep { generation, .. } => {
                 self.soon.push_back((self.now + 1, Happening::Swept(generation)))
             }
-            // Played commands are no processes: they are never found, so that Codex ends them.
-            Departure::Stop { stop, act: StopAct::Ask { .. } } => {
-                self.soon.push_back((self.now + 1, Happening::Reached(stop, StopReport::NotFound)));
-            }
-            Departure::Stop { .. } => {}
+            Departure::Stop { stop, act } => self.reach(stop, &act),
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }
