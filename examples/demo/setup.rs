@@ -66,7 +66,10 @@ impl Place {
             .ancestors()
             .nth(2)
             .filter(|_| program.parent().is_some_and(|it| it.ends_with("examples")));
-        let target = program.ancestors().find(|it| it.join("CACHEDIR.TAG").is_file());
+        // Cargo tags the folder only if it made it; its own notes are always there.
+        let is_target =
+            |it: &&Path| it.join(".rustc_info.json").is_file() || it.join("CACHEDIR.TAG").is_file();
+        let target = program.ancestors().find(is_target);
         let (Some(dir), Some(target)) = (dir, target) else {
             bail!("{} is in no build folder of cargo; name an adapter by --adapter PATH", program.display())
         };
