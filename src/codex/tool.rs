@@ -182,10 +182,8 @@ struct WireWebAction {
 
 fn web_search(wire: WireWebSearch<'_>, unstated: ItemStatus) -> ToolItem {
     let title = match wire.action {
-        Some(WireWebAction { kind, url: Some(url), .. }) if kind == "open_page" => format!("Open {url}"),
-        Some(WireWebAction { kind, url: Some(url), pattern: Some(pattern), .. })
-            if kind == "find_in_page" =>
-        {
+        Some(WireWebAction { kind, url: Some(url), .. }) if kind == "openPage" => format!("Open {url}"),
+        Some(WireWebAction { kind, url: Some(url), pattern: Some(pattern), .. }) if kind == "findInPage" => {
             format!("Find {pattern} in {url}")
         }
         action => {

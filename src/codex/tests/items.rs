@@ -128,13 +128,13 @@ fn other_tools_have_readable_titles() {
             "Search the web",
         ),
         (
-            json!({"type": "webSearch", "query": "q", "action": {"type": "open_page", "url": "https://a.b"}}),
+            json!({"type": "webSearch", "query": "q", "action": {"type": "openPage", "url": "https://a.b"}}),
             "webSearch",
             "Open https://a.b",
         ),
         (
             json!({"type": "webSearch", "query": "q",
-                "action": {"type": "find_in_page", "url": "https://a.b", "pattern": "p"}}),
+                "action": {"type": "findInPage", "url": "https://a.b", "pattern": "p"}}),
             "webSearch",
             "Find p in https://a.b",
         ),

@@ -50,7 +50,9 @@ impl Rig {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         self.started.push(child);
-        line.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        let pids: Vec<u32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        pids.iter().for_each(|pid| await_exec(*pid));
+        pids
     }
 
     fn scope(&self, app_server: Option<u32>) -> Scope {
@@ -60,6 +62,19 @@ impl Rig {
     fn sweep(&self, app_server: Option<u32>) -> SweepReport {
         sweep(&self.scope(app_server))
     }
+}
+
+/// A shell that says its pid and then execs is for a moment a process without an environment.
+fn await_exec(pid: u32) {
+    let cmdline = || std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_before = || cmdline().windows(10).any(|text| text == b"exec sleep");
+    for _ in 0..2_000 {
+        if !is_before() && !cmdline().is_empty() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{pid} did not exec");
 }
 
 impl Drop for Rig {
