@@ -17,6 +17,10 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// More would look like a stop that does not work, in seconds.
+const STOP_GRACE_MAX: f64 = 60.0;
 
 const EXAMPLES: &str = "\
 Without a command, appserver-acp is an ACP agent: a client starts it and talks to it over stdin and
@@ -44,6 +48,7 @@ Environment:
   CODEX_CONFIG         a JSON object of codex settings, like several -c
   MODEL_PROVIDER       like -c model_provider=...
   INITIAL_AGENT_MODE   read-only, auto or full-access for new sessions
+  APPSERVER_ACP_STOP_GRACE  like --stop-grace
   APPSERVER_ACP_TRACE  like --trace
   RUST_LOG             a log filter, instead of -v";
 
@@ -65,6 +70,10 @@ struct AgentArgs {
     /// Write every message of both sides to this file, without secrets [env: APPSERVER_ACP_TRACE]
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Seconds that a command being stopped has to end by itself before it is killed; at most 2 when
+    /// its session closes [default: 3] [env: APPSERVER_ACP_STOP_GRACE]
+    #[arg(long, value_name = "SECONDS", value_parser = stop_grace)]
+    stop_grace: Option<u64>,
     /// Log more to stderr: -v what happens, -vv why, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
@@ -103,6 +112,7 @@ struct Environment {
     codex_config: Option<String>,
     model_provider: Option<String>,
     initial_agent_mode: Option<String>,
+    stop_grace: Option<String>,
 }
 
 /// Runs the program.
@@ -189,11 +199,19 @@ impl AgentArgs {
             }
             preset
         });
+        let plain = Settings::plain(run::nonce());
+        let grace = match (self.stop_grace, &environment.stop_grace) {
+            (Some(grace), _) => grace,
+            (None, Some(text)) => stop_grace(text)
+                .map_err(|why| anyhow::anyhow!("{why}, not {text:?}"))
+                .context("read APPSERVER_ACP_STOP_GRACE")?,
+            (None, None) => plain.stop_grace,
+        };
         Ok(Options {
             codex: self.codex.sought(environment),
             overrides,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
-            settings: Settings { nonce: run::nonce(), preset },
+            settings: Settings { preset, stop_grace: grace, ..plain },
         })
     }
 }
@@ -240,8 +258,19 @@ impl Environment {
             codex_config: text("CODEX_CONFIG"),
             model_provider: text("MODEL_PROVIDER"),
             initial_agent_mode: text("INITIAL_AGENT_MODE"),
+            stop_grace: text("APPSERVER_ACP_STOP_GRACE"),
         }
     }
+}
+
+/// Seconds, decimals allowed, as milliseconds.
+fn stop_grace(text: &str) -> Result<u64, String> {
+    let seconds: f64 =
+        text.parse().ok().filter(|it| (0.0..=STOP_GRACE_MAX).contains(it)).ok_or_else(|| {
+            format!("a stop grace is a number of seconds from 0 to {STOP_GRACE_MAX}, such as 3 or 0.5")
+        })?;
+    let grace = Duration::from_secs_f64(seconds);
+    Ok(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn say(message: &str) {

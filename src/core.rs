@@ -133,6 +133,7 @@ impl Core {
             sweeper: &mut self.sweeper,
             models: &self.models,
             client: &self.client,
+            settings: &self.settings,
         };
         (&mut self.sessions, cx)
     }

@@ -92,7 +92,7 @@ pub(crate) struct Desk {
 impl Desk {
     /// Sessions `1..=n`, each with a prompt under way. The client speaks v2.
     pub(crate) fn with_sessions(recording: &Recording, n: usize) -> Self {
-        let settings = Settings { nonce: "bench".to_owned(), preset: None };
+        let settings = Settings::plain("bench");
         let (bridge, generation) = (Bridge::new(settings), Generation(0));
         let mut desk = Self { bridge, now: Tick(0), generation, out: Vec::new(), n_opened: 0, n_requests: 0 };
         let info = json!({"name": "bench", "version": "1"});

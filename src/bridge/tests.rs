@@ -13,7 +13,7 @@ struct Rig(Bridge);
 
 impl Rig {
     fn new() -> Self {
-        Self(Bridge::new(Settings { nonce: "n".to_owned(), preset: None }))
+        Self(Bridge::new(Settings::plain("n")))
     }
 
     /// A bridge whose client has initialized and whose first app-server runs.

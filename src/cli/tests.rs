@@ -75,3 +75,24 @@ fn what_a_command_does_not_use_is_no_flag_of_it() {
         }
     }
 }
+
+#[test]
+fn the_grace_of_a_stop_is_in_seconds_and_the_flag_wins() {
+    let grace = |flags: &[&str], variable: Option<&str>| {
+        let cli =
+            Cli::try_parse_from(std::iter::once(&"a").chain(flags)).map_err(|error| error.to_string())?;
+        let environment = Environment { stop_grace: variable.map(str::to_owned), ..Environment::default() };
+        let options = cli.agent.options(&environment).map_err(|error| format!("{error:#}"))?;
+        Ok::<_, String>(options.settings.stop_grace)
+    };
+    assert_eq!(grace(&[], None), Ok(3_000));
+    assert_eq!(grace(&[], Some("10")), Ok(10_000));
+    assert_eq!(grace(&["--stop-grace", "0.5"], Some("10")), Ok(500));
+    assert_eq!(grace(&["--stop-grace=0"], None), Ok(0));
+    for wrong in ["-1", "61", "NaN", "inf", "soon"] {
+        let flag = format!("--stop-grace={wrong}");
+        assert!(grace(&[&flag], None).unwrap_err().contains("from 0 to 60"), "{wrong}");
+        let error = grace(&[], Some(wrong)).unwrap_err();
+        assert!(error.contains("APPSERVER_ACP_STOP_GRACE") && error.contains("from 0 to 60"), "{error}");
+    }
+}

@@ -95,5 +95,5 @@ pub fn differences(steps: &[Step]) -> Vec<Difference> {
 
 // A trace written by hand may do without.
 fn settings(told: Option<Settings>) -> Settings {
-    told.unwrap_or_else(|| Settings { nonce: "replay".to_owned(), preset: None })
+    told.unwrap_or_else(|| Settings::plain("replay"))
 }

@@ -6,6 +6,7 @@ use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
 use super::request::{ClientProfile, TerminalDisplay, Version};
+use super::settings::Settings;
 use super::sweeper::Sweeper;
 use super::timer::Timers;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) sweeper: &'a mut Sweeper,
     pub(crate) models: &'a Catalogue,
     pub(crate) client: &'a ClientProfile,
+    pub(crate) settings: &'a Settings,
 }
 
 impl Cx<'_> {

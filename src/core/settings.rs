@@ -1,6 +1,7 @@
 //! What the core is told once, at the start.
 
 use super::codex::Preset;
+use crate::stop::plan::GRACE;
 
 /// Settings of one run.
 #[derive(Clone, Debug)]
@@ -9,4 +10,14 @@ pub struct Settings {
     pub nonce: String,
     /// `INITIAL_AGENT_MODE`: the preset of new sessions; `None` keeps Codex's configuration.
     pub preset: Option<Preset>,
+    /// Milliseconds that a stopped command has to end by itself before it is killed (D5). A close
+    /// has a bound of its own and gives less where this is more.
+    pub stop_grace: u64,
+}
+
+impl Settings {
+    /// Everything as it is without options; `nonce` as above.
+    pub fn plain(nonce: impl Into<String>) -> Self {
+        Self { nonce: nonce.into(), preset: None, stop_grace: GRACE }
+    }
 }

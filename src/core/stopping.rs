@@ -22,7 +22,7 @@ use crate::stop::plan::{self, Act, Event, Plan};
 /// How long a close waits for the ends of its work, in ms (D8).
 const CLOSE_BOUND: u64 = 4_000;
 
-/// Milliseconds that a closing command has for a gentle end.
+/// Milliseconds that a closing command has at most for a gentle end.
 const CLOSE_GRACE: u64 = 2_000;
 /// How long a cancel waits for a sign that the turn runs, in ms.
 const INTERRUPT_BOUND: u64 = 1_000;
@@ -90,9 +90,9 @@ impl Session {
         let id = cx.desk.stop(&self.id, item);
         stop.ladder = Some(Ladder { id, plan: Plan::asked(), held: None });
         let grace = match stop.by {
-            EndedBy::Close => CLOSE_GRACE,
+            EndedBy::Close => CLOSE_GRACE.min(cx.settings.stop_grace),
             EndedBy::Client | EndedBy::Cancel | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => {
-                plan::GRACE
+                cx.settings.stop_grace
             }
         };
         let act = StopAct::Ask { thread: self.thread.clone(), item: item.clone() };

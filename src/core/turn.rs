@@ -12,10 +12,10 @@ use super::session::{Session, Tie};
 use super::timer::Timer;
 use super::update::{CallChange, EndedBy, FinalStatus, Severity, StopReason, Update};
 use crate::background::ledger::{Call, Work};
-use crate::stop::plan::GRACE;
 
-/// How long a cancelled turn waits for the ends of its commands before they are listed, in ms (D7).
-const CANCEL_BOUND: u64 = GRACE + 1_000;
+/// How long a cancelled turn waits for the ends of its commands beyond their grace before they are
+/// listed, in ms (D7).
+const CANCEL_BOUND: u64 = 1_000;
 /// How long an idle thread may keep us waiting for the end of its turn, in ms.
 const QUIET_BOUND: u64 = 2_000;
 
@@ -162,7 +162,7 @@ impl Session {
         self.withdraw_asks(cx);
         if self.awaits_ends() {
             cx.timers.arm(
-                cx.now.plus(CANCEL_BOUND),
+                cx.now.plus(cx.settings.stop_grace + CANCEL_BOUND),
                 Timer::TurnBound { session: self.id.clone(), turn: turn.clone() },
             );
             return;

@@ -35,6 +35,7 @@ struct Line<'a> {
 struct Told<'a> {
     nonce: &'a str,
     preset: Option<&'static str>,
+    stop_grace: u64,
 }
 
 struct In<'a>(&'a Record<'a>);
@@ -50,7 +51,11 @@ pub(crate) fn of_step(seq: u64, record: &Record<'_>, settings: Option<&Settings>
         rule: rules_of(&record.arrival, record.version),
         out: record.departures.iter().filter(|it| !matches!(it, Departure::Noted(_))).map(Out).collect(),
         note: record.departures.iter().filter_map(note).collect(),
-        settings: settings.map(|it| Told { nonce: &it.nonce, preset: it.preset.map(Preset::id) }),
+        settings: settings.map(|it| Told {
+            nonce: &it.nonce,
+            preset: it.preset.map(Preset::id),
+            stop_grace: it.stop_grace,
+        }),
     };
     let mut text = serde_json::to_string(&line).expect("all keys are strings");
     text.push('\n');

@@ -114,6 +114,7 @@ struct Fields<'a> {
 struct Told {
     nonce: String,
     preset: Option<String>,
+    stop_grace: Option<u64>,
 }
 
 /// Messages stay the text they were: their member order is part of what a decoder may see.
@@ -254,7 +255,8 @@ fn settings(told: Told) -> Result<Settings, StepError> {
         None => None,
         Some(name) => Some(Preset::named(&name).ok_or(StepError::Shape("an unknown preset"))?),
     };
-    Ok(Settings { nonce: told.nonce, preset })
+    let plain = Settings::plain(told.nonce);
+    Ok(Settings { preset, stop_grace: told.stop_grace.unwrap_or(plain.stop_grace), ..plain })
 }
 
 fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> Result<Received, StepError> {

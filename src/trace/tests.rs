@@ -1,4 +1,4 @@
-use super::step::Received;
+use super::step::{Received, Step};
 use super::{Record, Trace, arrival, line, read};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
@@ -20,7 +20,7 @@ fn file() -> (TempDir, PathBuf) {
 }
 
 fn settings() -> Settings {
-    Settings { nonce: "n1".to_owned(), preset: Some(Preset::ReadOnly) }
+    Settings { preset: Some(Preset::ReadOnly), stop_grace: 500, ..Settings::plain("n1") }
 }
 
 fn record<'a>(arrival: Arrival<'a>, departures: &'a [Departure]) -> Record<'a> {
@@ -170,12 +170,11 @@ fn a_second_run_appends_and_counts_from_one() {
     }
     let steps = read(&path).unwrap();
     assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
-    let told: Vec<_> =
-        steps.iter().map(|step| step.settings.as_ref().map(|it| (&*it.nonce, it.preset))).collect();
-    assert_eq!(
-        told,
-        [Some(("n1", Some(Preset::ReadOnly))), None, Some(("n1", Some(Preset::ReadOnly))), None]
-    );
+    let settings =
+        |step: &Step| step.settings.as_ref().map(|it| (it.nonce.clone(), it.preset, it.stop_grace));
+    let told: Vec<_> = steps.iter().map(told_by).collect();
+    let all = || Some(("n1".to_owned(), Some(Preset::ReadOnly), 500));
+    assert_eq!(told, [all(), None, all(), None]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Rig {
     /// A client that has initialized; Codex has not answered its own `initialize`.
     pub(crate) fn greeted(version: u32) -> Self {
         let mut rig = Self {
-            bridge: Bridge::new(Settings { nonce: "n".into(), preset: None }),
+            bridge: Bridge::new(Settings::plain("n")),
             now: 0,
             codex: Generation(0),
             calls: Vec::new(),

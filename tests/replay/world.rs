@@ -80,7 +80,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(version: Version, server: Server, on_fault: OnFault) -> Self {
-        let settings = Settings { nonce: "n".into(), preset: None };
+        let settings = Settings::plain("n");
         Self {
             version,
             on_fault,

@@ -11,7 +11,7 @@ const INITIALIZE: &[u8] =
 
 /// Writes the trace of a run over `arrivals` to `path`.
 fn record(path: &Path, arrivals: &[Arrival<'_>]) {
-    let settings = Settings { nonce: "n".to_owned(), preset: None };
+    let settings = Settings::plain("n");
     let mut trace = Trace::create(path, &settings).unwrap();
     let mut bridge = Bridge::new(settings);
     for (at, arrival) in arrivals.iter().enumerate() {
