@@ -104,6 +104,10 @@ impl Bridge {
                 self.inputs.push_back(Input::Swept { generation, report });
             }
             Arrival::Stop { stop, report } => self.inputs.push_back(Input::Stop { stop, report }),
+            Arrival::Surveyed { session, found } => {
+                let (session, found) = (session.clone(), found.to_vec());
+                self.inputs.push_back(Input::Surveyed { session, found });
+            }
             Arrival::Signal(number) => self.inputs.push_back(Input::Signal(number)),
         }
     }
@@ -202,6 +206,7 @@ impl Bridge {
                 Effect::EndCodex { generation } => out.push(Departure::EndCodex(generation)),
                 Effect::Sweep { generation, threads } => out.push(Departure::Sweep { generation, threads }),
                 Effect::Stop { stop, act } => out.push(Departure::Stop { stop, act }),
+                Effect::Survey { session, thread } => out.push(Departure::Survey { session, thread }),
                 Effect::Exit { code } => out.push(Departure::Exit { code }),
                 Effect::Anomaly(anomaly) => out.push(note(anomaly)),
             }

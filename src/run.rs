@@ -184,6 +184,7 @@ fn log(record: &Record<'_>) {
             | Departure::EndCodex(_)
             | Departure::Sweep { .. }
             | Departure::Stop { .. }
+            | Departure::Survey { .. }
             | Departure::Exit { .. } => {}
         }
     }

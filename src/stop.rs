@@ -5,5 +5,6 @@ pub(crate) mod plan;
 mod pursuit;
 pub mod reach;
 pub mod signal;
+pub mod survey;
 pub mod sweep;
 pub mod tree;

@@ -6,6 +6,7 @@ pub mod line;
 mod reach;
 pub mod rules;
 pub mod step;
+mod survey;
 #[cfg(test)]
 mod tests;
 

@@ -135,6 +135,7 @@ impl Desk {
                     Departure::EndCodex(_)
                     | Departure::Sweep { .. }
                     | Departure::Stop { .. }
+                    | Departure::Survey { .. }
                     | Departure::Exit { .. }
                     | Departure::Noted(_) => {}
                 }

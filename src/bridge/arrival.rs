@@ -2,8 +2,8 @@
 //!
 //! Borrows everything, so that a trace, a test and the loop can all offer what they hold.
 
-use crate::core::ids::{Generation, StopId};
-use crate::core::input::{Pressure, StopReport, SweepReport};
+use crate::core::ids::{Generation, SessionId, StopId};
+use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 
 /// One thing that happened. Lines come without their line ending.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub enum Arrival<'a> {
     Swept { generation: Generation, report: SweepReport },
     /// What became of the processes of a command that is being stopped.
     Stop { stop: StopId, report: StopReport },
+    /// A survey of what runs is over.
+    Surveyed { session: &'a SessionId, found: &'a [Found] },
     /// A signal reached us.
     Signal(i32),
 }

@@ -19,6 +19,8 @@ pub enum Departure {
     Sweep { generation: Generation, threads: Vec<ThreadId> },
     /// Reach for the processes of a command.
     Stop { stop: StopId, act: StopAct },
+    /// Look at what the commands of a thread have running.
+    Survey { session: SessionId, thread: ThreadId },
     /// Leave, once everything before is written.
     Exit { code: i32 },
     /// Nothing to do, but worth knowing.

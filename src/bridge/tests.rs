@@ -47,6 +47,7 @@ fn show(departure: &Departure) -> String {
         Departure::EndCodex(generation) => format!("end {}", generation.0),
         Departure::Sweep { .. } => "sweep".to_owned(),
         Departure::Stop { stop, .. } => format!("stop {}", stop.0),
+        Departure::Survey { .. } => "survey".to_owned(),
         Departure::Exit { code } => format!("exit {code}"),
         Departure::Noted(Note::Anomaly(Anomaly::StaleGeneration { generation })) => {
             format!("stale {}", generation.0)

@@ -108,6 +108,9 @@ fn received(input: &Received) -> Row {
         Received::Stop { stop, report } => {
             Row::of("", "", &format!("(stop {}: {})", stop.0, report_in_words(*report)), "")
         }
+        Received::Surveyed { found, .. } => {
+            Row::of("", "", &format!("(surveyed: {} commands with processes)", found.len()), "")
+        }
         Received::Signal(number) => Row::of("", "", &format!("(signal {number})"), ""),
     }
 }

@@ -50,24 +50,29 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cursor", cursor.as_deref());
             params.done()
         }
-        CodexRequest::TurnStart { thread, key, input, choices } => {
+        CodexRequest::TurnStart { thread, key, input, context, choices } => {
             let mut params = Params::of(json!({
                 "threadId": thread.as_str(),
                 "clientUserMessageId": key.as_str(),
                 "input": encode_input(input),
             }));
             params.add("model", choices.model.as_deref());
+            params.add("additionalContext", context.as_deref().map(encode_context));
             params.add("effort", choices.effort.as_deref());
             params.add("approvalPolicy", choices.preset.map(encode_approval));
             params.add("sandboxPolicy", choices.preset.map(encode_policy));
             params.done()
         }
-        CodexRequest::TurnSteer { thread, turn, key, input } => json!({
-            "threadId": thread.as_str(),
-            "expectedTurnId": turn.as_str(),
-            "clientUserMessageId": key.as_str(),
-            "input": encode_input(input),
-        }),
+        CodexRequest::TurnSteer { thread, turn, key, input, context } => {
+            let mut params = Params::of(json!({
+                "threadId": thread.as_str(),
+                "expectedTurnId": turn.as_str(),
+                "clientUserMessageId": key.as_str(),
+                "input": encode_input(input),
+            }));
+            params.add("additionalContext", context.as_deref().map(encode_context));
+            params.done()
+        }
         CodexRequest::TurnInterrupt { thread, turn } => {
             json!({"threadId": thread.as_str(), "turnId": turn.as_str()})
         }
@@ -89,6 +94,11 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.done()
         }
     }
+}
+
+/// What we say to the model beside the user's input: reaches it, and is in no item of the thread.
+fn encode_context(text: &str) -> Value {
+    json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
 fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Value {

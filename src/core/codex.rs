@@ -44,9 +44,22 @@ pub enum CodexRequest {
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.
-    TurnStart { thread: ThreadId, key: PromptKey, input: Vec<PromptPart>, choices: Choices },
+    /// `context` is for the model beside the user's input.
+    TurnStart {
+        thread: ThreadId,
+        key: PromptKey,
+        input: Vec<PromptPart>,
+        context: Option<String>,
+        choices: Choices,
+    },
     /// `turn/steer`.
-    TurnSteer { thread: ThreadId, turn: TurnId, key: PromptKey, input: Vec<PromptPart> },
+    TurnSteer {
+        thread: ThreadId,
+        turn: TurnId,
+        key: PromptKey,
+        input: Vec<PromptPart>,
+        context: Option<String>,
+    },
     /// `turn/interrupt`.
     TurnInterrupt { thread: ThreadId, turn: TurnId },
     /// `thread/backgroundTerminals/list`.

@@ -333,6 +333,9 @@ impl Session {
             cx.desk.stop_over(ladder.id);
             cx.out.push(Effect::Stop { stop: ladder.id, act: StopAct::Forget });
         }
+        if let (Some(live), false) = (command.live(), command.own_shell) {
+            self.untold.ended(&command.command, live.process.as_ref().map(ProcessId::as_str), &exit);
+        }
         if let Some(live) = command.live_mut() {
             let terminal = live.terminal.terminal().clone();
             let update = match (live.output.settle(aggregated), cx.display()) {

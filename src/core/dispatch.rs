@@ -21,6 +21,9 @@ impl Core {
             Input::ClientQueue(pressure) => self.pressure(now, pressure, out),
             Input::Swept { generation, report } => self.swept(now, generation, report, out),
             Input::Stop { stop, report } => self.climb(now, stop, Event::Reached(report), out),
+            Input::Surveyed { session, found } => {
+                self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
+            }
             Input::Signal(number) => self.leave(now, 128 + number, out),
         }
     }
@@ -66,6 +69,9 @@ impl Core {
                 }
                 Timer::QuietTurn { session, turn } => {
                     self.with(now, &session, out, |session, cx| session.quiet_turn(cx, &turn));
+                }
+                Timer::Survey { session } => {
+                    self.with(now, &session, out, |session, cx| session.survey_bound(cx));
                 }
                 Timer::CloseBound { session } => {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));

@@ -30,6 +30,8 @@ pub enum Effect {
     Sweep { generation: Generation, threads: Vec<ThreadId> },
     /// Reach for the processes of a command (D5); off the loop, answered by `Input::Stop`.
     Stop { stop: StopId, act: StopAct },
+    /// Look at everything that the commands of a thread have running; answered by `Input::Surveyed`.
+    Survey { session: SessionId, thread: ThreadId },
     /// Leave with this exit code, once everything before is written.
     Exit { code: i32 },
     /// Something did not fit; counted, logged, harmless.

@@ -2,7 +2,7 @@
 
 use super::ask::Answer;
 use super::codex::FromCodex;
-use super::ids::{AskId, Generation, RequestId, SessionId, StopId};
+use super::ids::{AskId, Generation, ItemId, RequestId, SessionId, StopId};
 use super::request::{ClientProfile, Request, Ticket};
 
 /// One input of `Core::step`.
@@ -20,6 +20,8 @@ pub enum Input {
     Swept { generation: Generation, report: SweepReport },
     /// What became of the processes of a command that is being stopped.
     Stop { stop: StopId, report: StopReport },
+    /// What a session's commands have running, as an `Effect::Survey` asked.
+    Surveyed { session: SessionId, found: Vec<Found> },
     /// SIGTERM, SIGINT or SIGHUP reached us; the number becomes the exit code 128+n.
     Signal(i32),
 }
@@ -68,6 +70,23 @@ pub enum StopReport {
 pub enum Gentle {
     Int,
     Term,
+}
+
+/// The living processes of one command, running or ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub item: ItemId,
+    /// The process that leads them.
+    pub pid: u32,
+    pub processes: u32,
+    /// Of one core, all processes together.
+    pub cpu_percent: u32,
+    /// Resident bytes, all processes together; what they share is counted for each.
+    pub memory: u64,
+    /// Seconds since the leader started.
+    pub age: u64,
+    /// Command line of the leader.
+    pub line: String,
 }
 
 /// What a sweep found.

@@ -10,8 +10,9 @@ use super::ids::{MessageId, SessionId, TerminalId, ToolCallId, TurnId};
 use super::input::Pressure;
 use super::link::Purpose;
 use super::prompts::refusal;
-use super::request::{Place, Reply, SessionOpened, Ticket};
+use super::request::{Place, Reply, SessionOpened, Ticket, Version};
 use super::session::{History, Session, Tie};
+use super::slash;
 use super::turn::{Front, Turn};
 use super::update::Update;
 use crate::background::ledger::Call;
@@ -207,9 +208,13 @@ impl Session {
     /// Tells the client of the session, then what was held back.
     pub(crate) fn answer_open(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
         let options = self.chosen.list(cx.models);
-        let opened = SessionOpened { session: self.id.clone(), options, commands: Vec::new() };
+        let opened = SessionOpened { session: self.id.clone(), options, commands: slash::commands() };
         cx.out.respond(ticket, Reply::SessionOpened(opened));
         self.is_open = true;
+        // The answer of v1 has no place for them.
+        if cx.version() == Version::V1 {
+            self.emit_ahead(cx, Update::Commands(slash::commands()));
+        }
         self.release(cx);
         self.report(cx);
     }

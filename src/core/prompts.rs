@@ -10,6 +10,7 @@ use super::ids::{ItemId, MessageId, PromptKey, RequestId, TurnId};
 use super::link::Purpose;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::{History, Session, Tie};
+use super::slash;
 use super::turn::Front;
 use super::update::{Content, StopReason, Update};
 use std::collections::VecDeque;
@@ -65,6 +66,9 @@ impl Session {
         if let Some(twin) = self.prompts.iter_mut().find(|prompt| prompt.key == key) {
             return twin.twins.push(ticket);
         }
+        if let Some(slash) = slash::parse(&parts) {
+            return self.local(cx, ticket, &parts, key, slash);
+        }
         if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
             return cx.out.refuse(ticket, failure);
         }
@@ -90,17 +94,17 @@ impl Session {
         let Some(prompt) = self.prompts.front_mut() else { return };
         prompt.stage = if turn.is_some() { Stage::Steered } else { Stage::Started(None) };
         let (key, input, thread) = (prompt.key.clone(), prompt.parts.clone(), self.thread.clone());
-        let session = self.id.clone();
+        let (session, context) = (self.id.clone(), self.untold.take());
         match turn {
             Some(turn) => {
-                let request = CodexRequest::TurnSteer { thread, turn, key: key.clone(), input };
+                let request = CodexRequest::TurnSteer { thread, turn, key: key.clone(), input, context };
                 cx.link.call(Purpose::TurnSteer { session, key }, request, cx.out);
             }
             None => {
                 let choices = self.chosen.take_fresh();
                 self.front =
                     Front::Starting { cancelled: false, waiting: Vec::new(), choices: choices.clone() };
-                let request = CodexRequest::TurnStart { thread, key: key.clone(), input, choices };
+                let request = CodexRequest::TurnStart { thread, key: key.clone(), input, context, choices };
                 cx.link.call(Purpose::TurnStart { session, key }, request, cx.out);
             }
         }
@@ -192,6 +196,7 @@ impl Session {
                     true => self.cancel_prompt_of(cx, key),
                     false => self.refuse_prompt(cx, key, &refusal("turn/start", &error)),
                 }
+                self.report(cx);
                 self.pump(cx);
                 self.close_if_done(cx);
             }
@@ -240,6 +245,7 @@ impl Session {
             self.inserted.insert(key, message.clone());
         }
         if let Some(prompt) = ours.and_then(|at| self.prompts.remove(at)) {
+            self.untold.told();
             for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
                 self.answer_inserted(cx, ticket, message.clone());
             }

@@ -29,7 +29,7 @@ impl Core {
             FromClient::CancelRequest { request } => {
                 let (sessions, mut cx) = self.split(now, out);
                 for session in sessions.values_mut() {
-                    if session.cancel_held(&mut cx, &request) {
+                    if session.cancel_held(&mut cx, &request) || session.cancel_local(&mut cx, &request) {
                         return;
                     }
                 }

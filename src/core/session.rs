@@ -10,11 +10,13 @@ use super::ids::{
     AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick,
 };
 use super::listing::Polls;
+use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
 use super::stopping::Closing;
 use super::texts::Texts;
+use super::told::Untold;
 use super::turn::Front;
 use super::update::{Background, Snapshot, State, StopReason, Update};
 use crate::background::ledger::Ledger;
@@ -63,6 +65,9 @@ pub(crate) struct Session {
     pub(crate) is_open: bool,
     /// v1: `say_woken` was said and no prompt was answered since.
     pub(crate) woken: bool,
+    /// Prompts that are answered here.
+    pub(crate) locals: Locals,
+    pub(crate) untold: Untold,
     reported: Snapshot,
 }
 
@@ -145,6 +150,8 @@ impl Session {
             cursor: None,
             is_open: false,
             woken: false,
+            locals: Locals::default(),
+            untold: Untold::default(),
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -254,6 +261,9 @@ impl Session {
             (Front::Active(_), Tie::Lost(_)) => State::Unknown,
             (Front::Active(_), _) if self.waits_for_user() => State::RequiresAction,
             (Front::Active(_), _) => State::Running,
+            (Front::Idle | Front::Starting { .. }, _) if self.locals.is_busy() => State::Running,
+            // A local prompt that was answered meanwhile does not make it idle: the turn is coming.
+            (Front::Starting { .. }, _) if self.reported.state == State::Running => State::Running,
             (Front::Idle | Front::Starting { .. }, _) => State::Idle(None),
         }
     }

@@ -102,7 +102,9 @@ impl Session {
 
     /// An event of a ladder: does what the plan says.
     pub(crate) fn climb(&mut self, cx: &mut Cx<'_>, item: &ItemId, event: Event) {
-        let Some(command) = self.ledger.command_mut(item) else { return };
+        let Some(command) = self.ledger.command_mut(item) else {
+            return self.climb_leftover(cx, item, event);
+        };
         let process = command.live().and_then(|live| live.process.clone());
         let Some(ladder) = command.stop.as_mut().and_then(|stop| stop.ladder.as_mut()) else { return };
         let id = ladder.id;
@@ -153,6 +155,7 @@ impl Session {
     /// `session/cancel`: the foreground and what it waits on; listed work is untouched (D7).
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>) {
         self.cancel_all_held(cx);
+        self.cancel_locals(cx);
         match &mut self.front {
             Front::Idle => return,
             Front::Starting { cancelled, .. } => *cancelled = true,
@@ -288,6 +291,7 @@ impl Session {
         if let Some(resuming) = self.resuming.take() {
             cx.out.refuse(resuming.ticket, Failure::Cancelled);
         }
+        self.forget_leftovers(cx);
         self.release_answers(cx);
         let Some(closing) = &mut self.closing else { return };
         closing.stage = Stage::Answered;

@@ -22,6 +22,8 @@ pub(crate) enum Timer {
     Interrupt { session: SessionId },
     /// Codex calls the thread idle, but no end of the turn came.
     QuietTurn { session: SessionId, turn: TurnId },
+    /// A local prompt waits for a look at what runs.
+    Survey { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
@@ -44,6 +46,7 @@ impl Timer {
             Self::StopBound { .. } => "the last look at a stopped command is awaited",
             Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
+            Self::Survey { .. } => "a look at what runs is awaited",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
             Self::SweepBound { .. } => "a sweep is awaited",

@@ -2,8 +2,8 @@
 
 use crate::bridge::arrival::Arrival;
 use crate::child::FromChild;
-use crate::core::ids::{Generation, StopId};
-use crate::core::input::{Pressure, StopReport, SweepReport};
+use crate::core::ids::{Generation, SessionId, StopId};
+use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::transport::Frame;
 
 /// What the loop takes from its inputs.
@@ -16,6 +16,7 @@ pub(crate) enum Event {
     ClientQueue(Pressure),
     Swept { generation: Generation, report: SweepReport },
     Stop { stop: StopId, report: StopReport },
+    Surveyed { session: SessionId, found: Vec<Found> },
     Signal(i32),
     Deadline,
 }
@@ -42,6 +43,7 @@ impl Event {
             Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
+            Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
             Self::Signal(number) => Arrival::Signal(*number),
             Self::Deadline => Arrival::Deadline,
         }

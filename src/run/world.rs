@@ -6,11 +6,12 @@ use super::event::Event;
 use crate::bridge::departure::Departure;
 use crate::child::{Child, FromChild, Program};
 use crate::core::effect::StopAct;
-use crate::core::ids::{Generation, StopId, ThreadId};
+use crate::core::ids::{Generation, SessionId, StopId, ThreadId};
 use crate::core::input::StopReport;
 use crate::locate::{Sought, locate};
 use crate::queue::Outbox;
 use crate::stop::reach::Reach;
+use crate::stop::survey::survey;
 use crate::stop::sweep::sweep;
 use crate::stop::tree::{Marked, Scope};
 use std::collections::BTreeMap;
@@ -73,6 +74,7 @@ impl World {
             }
             Departure::Sweep { generation, threads } => self.sweep(generation, threads),
             Departure::Stop { stop, act } => self.stop(stop, act),
+            Departure::Survey { session, thread } => self.survey(session, thread),
             Departure::Exit { code } => return Some(code),
             Departure::Noted(_) => {}
         }
@@ -109,7 +111,23 @@ impl World {
         });
     }
 
+    fn survey(&self, session: SessionId, thread: ThreadId) {
+        let scope = Scope { marked: Marked::Threads([thread].into()), app_server: self.app_server() };
+        let happened = self.happened.clone();
+        tokio::task::spawn_blocking(move || {
+            let found = survey(&scope);
+            // The loop may be over by now.
+            let _ = happened.send(Event::Surveyed { session, found });
+        });
+    }
+
+    /// Pid of the app-server that was started last. Commands of former ones are below none by now.
+    fn app_server(&self) -> Option<u32> {
+        self.pids.values().next_back().copied()
+    }
+
     fn stop(&mut self, stop: StopId, act: StopAct) {
+        let app_server = self.app_server();
         let reach = match &self.reach {
             Some(reach) => reach,
             None => {
@@ -127,8 +145,7 @@ impl World {
                 }
             }
         };
-        // Commands of former app-servers are below none by now.
-        reach.act(stop, act, self.pids.values().next_back().copied());
+        reach.act(stop, act, app_server);
     }
 
     fn tell(&self, event: Event) {

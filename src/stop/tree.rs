@@ -26,6 +26,17 @@ pub struct ProcessKey {
     pub started: u64,
 }
 
+/// What a process costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// Percent of one core.
+    pub cpu: f32,
+    /// Resident bytes.
+    pub memory: u64,
+    /// Seconds since it started.
+    pub age: u64,
+}
+
 /// What a process is to a gentle stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -92,6 +103,26 @@ impl Processes {
         keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
     }
 
+    /// Measures these processes, and says which of them are alive. CPU is measured since the last time.
+    pub fn measure(&mut self, keys: impl IntoIterator<Item = ProcessKey>) -> BTreeSet<ProcessKey> {
+        let keys: Vec<ProcessKey> = keys.into_iter().collect();
+        let pids: Vec<Pid> = keys.iter().map(|key| Pid::from_u32(key.pid)).collect();
+        let what = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
+        keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
+    }
+
+    /// What this process cost at the last measure, if it is still the same one.
+    pub fn cost(&self, key: ProcessKey) -> Option<Cost> {
+        let process = self.find(key)?;
+        Some(Cost { cpu: process.cpu_usage(), memory: process.memory(), age: process.run_time() })
+    }
+
+    /// The command that this process is marked with.
+    pub fn item(&self, key: ProcessKey) -> Option<ItemId> {
+        marker(self.find(key)?.environ(), COMMAND_MARKER).map(ItemId::new)
+    }
+
     /// Living processes with these marks that are ours to end: below our app-server, or below no
     /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what
     /// we descend from.
@@ -155,10 +186,7 @@ impl Processes {
 
 impl Marked {
     fn is_in(&self, environ: &[OsString]) -> bool {
-        let value = |sought: &str| {
-            let mut entries = environ.iter().filter_map(|entry| entry.to_str()?.split_once('='));
-            entries.find(|(name, _)| *name == sought).map(|(_, value)| value)
-        };
+        let value = |sought: &str| marker(environ, sought);
         match self {
             Self::Threads(threads) => value(MARKER).is_some_and(|it| threads.contains(&ThreadId::new(it))),
             Self::Command { thread, item } => {
@@ -166,6 +194,11 @@ impl Marked {
             }
         }
     }
+}
+
+fn marker<'a>(environ: &'a [OsString], sought: &str) -> Option<&'a str> {
+    let mut entries = environ.iter().filter_map(|entry| entry.to_str()?.split_once('='));
+    entries.find(|(name, _)| *name == sought).map(|(_, value)| value)
 }
 
 fn key(process: &Process) -> ProcessKey {

@@ -1,8 +1,8 @@
 //! One step as a line of the trace file. The shape is described in `Step`.
 
 use super::Record;
-use super::reach;
 use super::rules::rules_of;
+use super::{reach, survey};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
@@ -84,6 +84,7 @@ fn note(departure: &Departure) -> Option<String> {
         | Departure::EndCodex(_)
         | Departure::Sweep { .. }
         | Departure::Stop { .. }
+        | Departure::Survey { .. }
         | Departure::Exit { .. } => None,
     }
 }
@@ -118,6 +119,9 @@ impl Serialize for In<'_> {
                 &json!({ "generation": generation.0, "ended": report.ended, "left": report.left }),
             )?,
             Arrival::Stop { stop, report } => map.serialize_entry("stop", &reach::of_report(stop, report))?,
+            Arrival::Surveyed { session, found } => {
+                map.serialize_entry("surveyed", &survey::of_found(session, found))?;
+            }
             Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
         }
         map.end()
@@ -142,6 +146,10 @@ impl Serialize for Out<'_> {
                 map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
             }
             Departure::Stop { stop, act } => map.serialize_entry("stop", &reach::of_act(*stop, act))?,
+            Departure::Survey { session, thread } => {
+                let told = json!({ "session": session.as_str(), "thread": thread.as_str() });
+                map.serialize_entry("survey", &told)?;
+            }
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
             Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,
         }

@@ -42,6 +42,7 @@ pub fn rules_of(arrival: &Arrival<'_>, version: Option<Version>) -> Vec<&'static
         | Arrival::ClientQueue(_)
         | Arrival::Swept { .. }
         | Arrival::Stop { .. }
+        | Arrival::Surveyed { .. }
         | Arrival::Signal(_) => Vec::new(),
     };
     rows.into_iter().map(|row| row.rule.as_str()).collect()

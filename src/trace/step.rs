@@ -1,10 +1,10 @@
 //! One step of a trace, read back.
 
-use super::reach;
+use super::{reach, survey};
 use crate::bridge::arrival::Arrival;
 use crate::core::codex::Preset;
-use crate::core::ids::{Generation, StopId, Tick};
-use crate::core::input::{Pressure, StopReport, SweepReport};
+use crate::core::ids::{Generation, SessionId, StopId, Tick};
+use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use crate::redact::unread::{Unread, Wrong};
 use crate::transport::CODEX_LINE_MAX;
@@ -21,9 +21,9 @@ use serde_json::{Map, Value};
 /// that is none), `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_unread`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
 /// (`high` or `low`), `swept`, `stop` (`{"id":n,"report":…}`: `signalled` has `with` and `members`,
-/// `gone` and `left` have counts, `not_found` nothing), `signal`. `out` has `client`, `codex`,
+/// `gone` and `left` have counts, `not_found` nothing), `surveyed` (`session` and `found`), `signal`. `out` has `client`, `codex`,
 /// `start_codex`, `end_codex`, `sweep`, `stop` (`{"id":n,"act":…}`: `ask` has `thread` and `item`,
-/// `finish` and `forget` nothing), `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
+/// `finish` and `forget` nothing), `survey`, `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
 /// has its `settings` too. By hand, a line that is no message can be written as
 /// `client_text`, `client_base64`, `codex_text` or `codex_base64`.
 #[derive(Clone, Debug)]
@@ -80,6 +80,10 @@ pub enum Received {
     Stop {
         stop: StopId,
         report: StopReport,
+    },
+    Surveyed {
+        session: SessionId,
+        found: Vec<Found>,
     },
     Signal(i32),
 }
@@ -171,6 +175,7 @@ impl Received {
             Self::ClientQueue(pressure) => Arrival::ClientQueue(*pressure),
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
+            Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
             Self::Signal(number) => Arrival::Signal(*number),
         }
     }
@@ -229,6 +234,10 @@ fn received(text: &str) -> Result<Received, StepError> {
             let (stop, report) = reach::report(value)?;
             Ok(Received::Stop { stop, report })
         }
+        "surveyed" => {
+            let (session, found) = survey::found(value)?;
+            Ok(Received::Surveyed { session, found })
+        }
         "signal" => Ok(Received::Signal(number(value)?.cast_signed())),
         _ => Err(StepError::Shape("`in` is of an unknown kind")),
     }
@@ -273,6 +282,6 @@ pub(super) fn number(value: &Value) -> Result<u32, StepError> {
     number.ok_or(StepError::Shape("a number is missing"))
 }
 
-fn text_of(value: &Value) -> Result<String, StepError> {
+pub(super) fn text_of(value: &Value) -> Result<String, StepError> {
     value.as_str().map(str::to_owned).ok_or(StepError::Shape("a text is missing"))
 }

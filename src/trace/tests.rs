@@ -170,8 +170,7 @@ fn a_second_run_appends_and_counts_from_one() {
     }
     let steps = read(&path).unwrap();
     assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), [1, 2, 1, 2]);
-    let settings =
-        |step: &Step| step.settings.as_ref().map(|it| (it.nonce.clone(), it.preset, it.stop_grace));
+    let told_by = |step: &Step| step.settings.as_ref().map(|it| (it.nonce.clone(), it.preset, it.stop_grace));
     let told: Vec<_> = steps.iter().map(told_by).collect();
     let all = || Some(("n1".to_owned(), Some(Preset::ReadOnly), 500));
     assert_eq!(told, [all(), None, all(), None]);

@@ -173,6 +173,10 @@ impl Rig {
                 self.note("  ask to end", &stop.0.to_string());
                 self.step(Arrival::Stop { stop, report: StopReport::NotFound });
             }
+            Departure::Survey { session, .. } => {
+                self.note("  survey", session.as_str());
+                self.step(Arrival::Surveyed { session: &session, found: &[] });
+            }
             Departure::Stop { .. } => {}
             Departure::Sweep { generation, .. } => {
                 self.note("  sweep", &generation.0.to_string());

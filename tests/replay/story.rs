@@ -36,6 +36,9 @@ struct Head {
     /// Turns that were over before the client came.
     #[serde(default)]
     ahead: usize,
+    /// Commands that leave a process behind when they end.
+    #[serde(default)]
+    leaves: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -119,6 +122,7 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
         server.play_ahead(head.ahead);
     }
     let mut world = World::new(version, server, OnFault::GoOn);
+    world.leaves = head.leaves.into_iter().collect();
     for beat in beats {
         world.pass(beat.at, &mut |world, line| world.deliver(&line));
         match beat.event {

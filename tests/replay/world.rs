@@ -8,8 +8,8 @@ use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
 use appserver_acp::core::effect::StopAct;
-use appserver_acp::core::ids::{Generation, StopId, Tick};
-use appserver_acp::core::input::{Gentle, Pressure, StopReport, SweepReport};
+use appserver_acp::core::ids::{Generation, ItemId, SessionId, StopId, Tick};
+use appserver_acp::core::input::{Found, Gentle, Pressure, StopReport, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
 use appserver_acp::map;
@@ -26,6 +26,7 @@ enum Happening {
     Died(Generation),
     Swept(Generation),
     Reached(StopId, StopReport),
+    Surveyed(SessionId),
 }
 
 /// A rule that was broken, and when.
@@ -65,6 +66,8 @@ pub(crate) struct World {
     held_until: u64,
     /// What commands wrote, by thread and item, as Codex said when they ended.
     outputs: BTreeMap<(String, String), String>,
+    /// Commands that leave a process behind when they end.
+    pub(crate) leaves: BTreeSet<String>,
     /// Stops take every turn that they can take.
     pub(crate) stops_vary: bool,
     /// The client has left, or a signal came.
@@ -94,6 +97,7 @@ impl World {
             held: VecDeque::new(),
             held_until: 0,
             outputs: BTreeMap::new(),
+            leaves: BTreeSet::new(),
             stops_vary: false,
             leaving: false,
             exit: None,
@@ -282,11 +286,20 @@ impl World {
                 self.step(arrival);
             }
             Happening::Reached(stop, report) => self.step(Arrival::Stop { stop: *stop, report: *report }),
+            Happening::Surveyed(session) => self.survey(session),
             Happening::Swept(generation) => {
                 let report = SweepReport::default();
                 self.step(Arrival::Swept { generation: *generation, report });
             }
         }
+    }
+
+    /// Every second running command is seen, and what the story says that ended ones leave.
+    fn survey(&mut self, session: &SessionId) {
+        let live = self.server.live(session.as_str());
+        let seen = live.iter().step_by(2).chain(&self.leaves);
+        let found: Vec<Found> = seen.zip(0u32..).map(|(item, n)| played(item, n)).collect();
+        self.step(Arrival::Surveyed { session, found: &found });
     }
 
     /// Played commands are no processes: they are not found, so that Codex ends them. Where stops
@@ -358,6 +371,9 @@ impl World {
                 self.soon.push_back((self.now + 1, Happening::Swept(generation)))
             }
             Departure::Stop { stop, act } => self.reach(stop, &act),
+            Departure::Survey { session, .. } => {
+                self.soon.push_back((self.now + 1, Happening::Surveyed(session)));
+            }
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }
@@ -396,6 +412,12 @@ impl World {
     fn fault(&mut self, rule: &'static str, detail: String) {
         self.faults.push(Fault { at: self.now, rule, detail });
     }
+}
+
+fn played(item: &str, n: u32) -> Found {
+    let (pid, age) = (1_000 + n, u64::from(4 + 100 * n));
+    let (processes, cpu_percent, memory) = (1 + n, n, u64::from(1 + n) << 20);
+    Found { item: ItemId::new(item), pid, processes, cpu_percent, memory, age, line: "sleep 300".into() }
 }
 
 // The version of the crate is no behaviour.

@@ -77,6 +77,7 @@ fn presets_are_spelled_for_threads_and_for_turns() {
             thread: thread(),
             key: PromptKey::new("k"),
             input: Vec::new(),
+            context: None,
             choices,
         });
         (params["approvalPolicy"].clone(), params["sandboxPolicy"]["type"].clone())
@@ -112,15 +113,25 @@ fn a_prompt_goes_out_part_by_part() {
     ]);
     let key = PromptKey::new("k");
     let choices = Choices { model: Some("m".into()), effort: Some("low".into()), preset: None };
-    let start = CodexRequest::TurnStart { thread: thread(), key: key.clone(), input: input.clone(), choices };
+    let context = Some("ended".to_owned());
+    let told = json!({"appserver-acp": {"kind": "application", "value": "ended"}});
+    let start = CodexRequest::TurnStart {
+        thread: thread(),
+        key: key.clone(),
+        input: input.clone(),
+        context: context.clone(),
+        choices,
+    };
     assert_eq!(
         params(&start),
-        json!({"threadId": "t", "clientUserMessageId": "k", "input": expected, "model": "m", "effort": "low"})
+        json!({"threadId": "t", "clientUserMessageId": "k", "input": expected, "model": "m", "effort": "low",
+            "additionalContext": told})
     );
-    let steer = CodexRequest::TurnSteer { thread: thread(), turn: TurnId::new("u"), key, input };
+    let steer = CodexRequest::TurnSteer { thread: thread(), turn: TurnId::new("u"), key, input, context };
     assert_eq!(
         params(&steer),
-        json!({"threadId": "t", "expectedTurnId": "u", "clientUserMessageId": "k", "input": expected})
+        json!({"threadId": "t", "expectedTurnId": "u", "clientUserMessageId": "k", "input": expected,
+            "additionalContext": told})
     );
 }
 

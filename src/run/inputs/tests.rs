@@ -24,6 +24,7 @@ fn show(event: &Event) -> String {
         | Event::NotStarted { .. }
         | Event::Swept { .. }
         | Event::Stop { .. }
+        | Event::Surveyed { .. }
         | Event::Signal(_) => {
             format!("{event:?}")
         }
