@@ -147,6 +147,19 @@ impl Session {
         if let Some(ticket) = ticket {
             let reply = self.turn_ended(stop);
             self.answer(cx, ticket, reply);
+            self.woken_again(cx);
+        }
+    }
+
+    /// v1: an answer closes what was opened before it. What goes on without a prompt opens anew (D13).
+    fn woken_again(&mut self, cx: &mut Cx<'_>) {
+        let is_prompted = !self.prompts.is_empty() || self.waiting().is_some_and(|it| !it.is_empty());
+        if is_prompted {
+            return;
+        }
+        self.woken = false;
+        if matches!(self.front, Front::Active(_)) {
+            self.say_woken(cx);
         }
     }
 

@@ -2,70 +2,80 @@
 //!
 //! Takes a quarter of a second, for CPU is a difference; runs off the loop.
 
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
 use super::tree::{ProcessKey, Processes, Role, Scope};
 use crate::core::ids::ItemId;
 use crate::core::input::Found;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// Between the two looks that CPU is measured between; sysinfo takes no less than 200 ms.
+/// Between the two looks that CPU is measured between.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Bytes of a command line that are told.
 const LINE_MAX: usize = 256;
 
 /// The commands that have living processes in `scope`, in no order that means anything.
 pub fn survey(scope: &Scope) -> Vec<Found> {
-    let mut processes = match Processes::look() {
-        Ok(processes) => processes,
+    match surveyed(scope) {
+        Ok(found) => found,
         Err(error) => {
             tracing::warn!(%error, "processes cannot be listed");
-            return Vec::new();
-        }
-    };
-    let members = processes.members(scope);
-    if members.is_empty() {
-        return Vec::new();
-    }
-    processes.measure(members.keys().copied());
-    std::thread::sleep(INTERVAL);
-    let alive = processes.measure(members.keys().copied());
-    let mut commands: BTreeMap<ItemId, Vec<ProcessKey>> = BTreeMap::new();
-    for key in alive {
-        if let Some(item) = processes.item(key) {
-            commands.entry(item).or_default().push(key);
+            Vec::new()
         }
     }
-    commands.into_iter().filter_map(|(item, keys)| found(&processes, scope, &members, item, &keys)).collect()
 }
 
-fn found(
+fn surveyed(scope: &Scope) -> Result<Vec<Found>, sysinfo::Error> {
+    let mut processes = Processes::empty()?;
+    let since = Instant::now();
+    processes.look_at_cost();
+    let spent = |processes: &Processes, key| processes.cost(key).map_or(0, |cost| cost.cpu_ms);
+    let before: BTreeMap<ProcessKey, u64> =
+        processes.members(scope).into_keys().map(|key| (key, spent(&processes, key))).collect();
+    std::thread::sleep(INTERVAL);
+    processes.look_at_cost();
+    let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+    let members = processes.members(scope);
+    let mut commands: BTreeMap<ItemId, Vec<ProcessKey>> = BTreeMap::new();
+    for key in members.keys() {
+        if let Some(item) = processes.item(*key) {
+            commands.entry(item).or_default().push(*key);
+        }
+    }
+    let percent = |keys: &[ProcessKey]| {
+        // One that began meanwhile spent all that it spent since.
+        let spent = |key: &ProcessKey| spent(&processes, *key) - before.get(key).copied().unwrap_or_default();
+        u32::try_from(keys.iter().map(spent).sum::<u64>() * 100 / millis).unwrap_or(u32::MAX)
+    };
+    let found = commands.into_iter().filter_map(|(item, keys)| {
+        let leader = leader(&processes, scope, &members, &keys)?;
+        Some(Found {
+            item,
+            pid: leader.pid,
+            processes: u32::try_from(keys.len()).unwrap_or(u32::MAX),
+            cpu_percent: percent(&keys),
+            memory: keys.iter().filter_map(|key| processes.cost(*key)).map(|cost| cost.memory).sum(),
+            age: processes.cost(leader).map_or(0, |cost| cost.age),
+            line: line(&processes, leader),
+        })
+    });
+    Ok(found.collect())
+}
+
+/// The child of the app-server; of what was left, the oldest of the command itself.
+fn leader(
     processes: &Processes,
     scope: &Scope,
     members: &BTreeMap<ProcessKey, Role>,
-    item: ItemId,
     keys: &[ProcessKey],
-) -> Option<Found> {
-    // The child of the app-server leads; of those that were left, the oldest of the command itself.
+) -> Option<ProcessKey> {
     let is_child =
         |key: &ProcessKey| scope.app_server.is_some() && processes.parent(*key) == scope.app_server;
     let is_wrapper = |key: &ProcessKey| members.get(key) == Some(&Role::Wrapper);
-    let leader = keys.iter().min_by_key(|key| (!is_child(key), is_wrapper(key), key.started, key.pid))?;
-    let costs = keys.iter().filter_map(|key| processes.cost(*key));
-    let (cpu, memory) = costs.fold((0.0, 0), |(cpu, memory), cost| (cpu + cost.cpu, memory + cost.memory));
-    Some(Found {
-        item,
-        pid: leader.pid,
-        processes: u32::try_from(keys.len()).unwrap_or(u32::MAX),
-        cpu_percent: rounded(cpu),
-        memory,
-        age: processes.cost(*leader).map_or(0, |cost| cost.age),
-        line: line(processes, *leader),
-    })
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast from float saturates")]
-fn rounded(percent: f32) -> u32 {
-    percent.round() as u32
+    keys.iter().min_by_key(|key| (!is_child(key), is_wrapper(key), key.started, key.pid)).copied()
 }
 
 fn line(processes: &Processes, key: ProcessKey) -> String {

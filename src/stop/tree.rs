@@ -29,8 +29,8 @@ pub struct ProcessKey {
 /// What a process costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Percent of one core.
-    pub cpu: f32,
+    /// Milliseconds of CPU since it started.
+    pub cpu_ms: u64,
     /// Resident bytes.
     pub memory: u64,
     /// Seconds since it started.
@@ -103,19 +103,25 @@ impl Processes {
         keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
     }
 
-    /// Measures these processes, and says which of them are alive. CPU is measured since the last time.
-    pub fn measure(&mut self, keys: impl IntoIterator<Item = ProcessKey>) -> BTreeSet<ProcessKey> {
-        let keys: Vec<ProcessKey> = keys.into_iter().collect();
-        let pids: Vec<Pid> = keys.iter().map(|key| Pid::from_u32(key.pid)).collect();
-        let what = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
-        self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
-        keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
+    /// Looks at all processes again, and at their cost.
+    pub fn look_at_cost(&mut self) {
+        let what = ProcessRefreshKind::nothing()
+            .with_environ(UpdateKind::Always)
+            .with_cmd(UpdateKind::Always)
+            .with_cpu()
+            .with_memory()
+            .without_tasks();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what);
     }
 
-    /// What this process cost at the last measure, if it is still the same one.
+    /// What this process cost at the last look at it, if it is still the same one.
     pub fn cost(&self, key: ProcessKey) -> Option<Cost> {
         let process = self.find(key)?;
-        Some(Cost { cpu: process.cpu_usage(), memory: process.memory(), age: process.run_time() })
+        Some(Cost {
+            cpu_ms: process.accumulated_cpu_time(),
+            memory: process.memory(),
+            age: process.run_time(),
+        })
     }
 
     /// The command that this process is marked with.

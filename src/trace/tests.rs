@@ -4,8 +4,8 @@ use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
 use crate::core::effect::{Anomaly, StopAct};
-use crate::core::ids::{Generation, ItemId, StopId, ThreadId, Tick};
-use crate::core::input::{Gentle, Pressure, StopReport, SweepReport};
+use crate::core::ids::{Generation, ItemId, SessionId, StopId, ThreadId, Tick};
+use crate::core::input::{Found, Gentle, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -33,6 +33,16 @@ fn written(arrival: Arrival<'_>, departures: &[Departure]) -> Value {
 
 #[test]
 fn every_arrival_comes_back_as_it_was() {
+    let session = SessionId::new("t");
+    let found = [Found {
+        item: ItemId::new("c1"),
+        pid: 7,
+        processes: 2,
+        cpu_percent: 150,
+        memory: 5 << 30,
+        age: 60,
+        line: "npm run dev".to_owned(),
+    }];
     let arrivals = [
         Arrival::ClientLine(br#"{"z":1,"a":1.50,"method":"x"}"#),
         Arrival::ClientLine(b"null"),
@@ -52,6 +62,8 @@ fn every_arrival_comes_back_as_it_was() {
         Arrival::Stop { stop: StopId(3), report: StopReport::NotFound },
         Arrival::Stop { stop: StopId(3), report: StopReport::Gone { escaped: 1, killed: 2 } },
         Arrival::Stop { stop: StopId(3), report: StopReport::Left { left: 1, escaped: 2, killed: 3 } },
+        Arrival::Surveyed { session: &session, found: &found },
+        Arrival::Surveyed { session: &session, found: &[] },
         Arrival::Signal(15),
     ];
     let (_dir, path) = file();
@@ -62,7 +74,7 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=19).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=21).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
     assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
 }
@@ -109,6 +121,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         },
         Departure::Stop { stop: StopId(3), act: StopAct::Finish },
         Departure::Stop { stop: StopId(3), act: StopAct::Forget },
+        Departure::Survey { session: SessionId::new("t"), thread: ThreadId::new("t") },
         Departure::EndCodex(ONE),
         Departure::Exit { code: 143 },
     ];
@@ -119,7 +132,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
             {"sweep": {"generation": 1, "threads": ["t"]}},
             {"stop": {"id": 3, "act": "ask", "thread": "t", "item": "c1"}},
             {"stop": {"id": 3, "act": "finish"}}, {"stop": {"id": 3, "act": "forget"}},
-            {"end_codex": 1}, {"exit": 143},
+            {"survey": {"session": "t", "thread": "t"}}, {"end_codex": 1}, {"exit": 143},
         ],
         "note": ["Anomaly(UnknownAnswer { what: \"ask\" })"],
     });

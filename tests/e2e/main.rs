@@ -25,6 +25,7 @@ mod cancel;
 mod ends;
 mod exits;
 mod lines;
+mod local;
 mod map;
 mod output;
 mod sessions;

@@ -37,6 +37,8 @@ struct Plan {
 #[derive(Clone, Debug)]
 enum Move {
     Prompt(usize),
+    /// A prompt that is answered without Codex.
+    Local(usize, &'static str),
     Cancel(usize),
     /// The n-th command that runs, or one that never was.
     CancelTerminal(usize, usize),
@@ -114,9 +116,11 @@ fn gap() -> impl Strategy<Value = u64> {
 fn one_move() -> impl Strategy<Value = Move> {
     let session = 0..2_usize;
     let kind = prop_oneof![Just("allow_once"), Just("allow_always"), Just("reject_once"), Just("cancelled")];
+    let local = prop_oneof![Just("/ps"), Just("/stop"), Just("/stop 1"), Just("/stop all"), Just("/ps x")];
     let replay = prop_oneof![Just(Replay::Whole), Just(Replay::Nothing)];
     prop_oneof![
         8 => session.clone().prop_map(Move::Prompt),
+        2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
         1 => session.clone().prop_map(Move::Close),
@@ -170,6 +174,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
         Move::Prompt(session) => {
             world.act(&Act::Prompt { text: format!("at {}", world.now()), key: None, session });
         }
+        Move::Local(session, text) => world.act(&Act::Prompt { text: text.into(), key: None, session }),
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
         Move::CancelTerminal(session, nth) => {
             let live = name(world, session).map(|session| world.server.live(&session)).unwrap_or_default();

@@ -177,6 +177,8 @@ impl World {
         if line["method"] == "item/completed"
             && let (Some(thread), Some(id)) = (params["threadId"].as_str(), item["id"].as_str())
             && let Some(output) = item["aggregatedOutput"].as_str()
+            // An end that the client was told before, unseen and at a bound, is not told again.
+            && self.belief.is_running(thread, id) != Some(false)
         {
             self.outputs.insert((thread.to_owned(), id.to_owned()), output.to_owned());
         }

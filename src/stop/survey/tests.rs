@@ -1,0 +1,72 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use super::super::tree::{COMMAND_MARKER, MARKER, Marked, Scope};
+use super::survey;
+use crate::core::ids::{ItemId, ThreadId};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// Commands of one thread; this process is their app-server.
+struct Rig {
+    dir: tempfile::TempDir,
+    started: Vec<Child>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), started: Vec::new() }
+    }
+
+    fn thread(&self) -> String {
+        self.dir.path().to_string_lossy().into_owned()
+    }
+
+    /// Starts it; it must write a line when it is ready.
+    fn start(&mut self, item: &str, script: &str) -> u32 {
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", script]).env(MARKER, self.thread()).env(COMMAND_MARKER, item);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        self.started.push(child);
+        self.started.last().unwrap().id()
+    }
+
+    fn scope(&self) -> Scope {
+        let marked = Marked::Threads([ThreadId::new(self.thread())].into());
+        Scope { marked, app_server: Some(std::process::id()) }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for child in &mut self.started {
+            // Each leads a session and a group of its own.
+            let group = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn each_command_is_found_with_its_cost() {
+    let mut rig = Rig::new();
+    let busy = rig.start("busy", "echo; while :; do :; done");
+    let quiet = rig.start("quiet", "sleep 1000 & echo; wait");
+    let found = survey(&rig.scope());
+    let of = |item: &str| found.iter().find(|it| it.item == ItemId::new(item)).unwrap();
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (one, other) = (of("busy"), of("quiet"));
+    assert_eq!((one.pid, one.processes), (busy, 1), "{found:?}");
+    assert_eq!((other.pid, other.processes), (quiet, 2), "{found:?}");
+    assert!(one.cpu_percent > other.cpu_percent, "{found:?}");
+    assert_eq!(other.cpu_percent, 0, "{found:?}");
+    assert!(one.memory > 100 << 10 && other.memory > one.memory, "{found:?}");
+    assert_eq!(one.line, "sh -c echo; while :; do :; done");
+}
+
+#[test]
+fn nothing_is_found_where_nothing_runs() {
+    assert_eq!(survey(&Rig::new().scope()), []);
+}

@@ -1,0 +1,189 @@
+//! `/ps` and `/stop`: answered by the adapter, without the model, between turns and during one.
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use testkit::belief::Version;
+use testkit::model::{Action, Script, exec, say};
+use testkit::processes::Census;
+
+use crate::session::{Ended, Session};
+use crate::stage::{Casting, Stage, play, wait_for};
+
+in_both_versions!(shown, stopped, shown_and_stopped_in_mid_turn, left_behind, the_model_is_told);
+
+const SERVER: &str = "echo ready on port 1; sleep 1000 & touch up; wait";
+
+/// Starts the background command `web`.
+async fn serve(stage: &Stage, session: &Session<'_>, cmd: &str) -> anyhow::Result<()> {
+    let exec = exec(cmd).id("web").yield_ms(250);
+    session.turn(&Script::new().step(exec).step(say("started")).prompt("start")).await?;
+    stage.file("up").await
+}
+
+/// What a local prompt is answered with; the model must not hear of it.
+async fn local(stage: &Stage, session: &Session<'_>, prompt: &str) -> anyhow::Result<String> {
+    let before = stage.model.request_count();
+    let turn = session.turn(prompt).await?;
+    ensure!(stage.model.request_count() == before, "{prompt} went to the model");
+    let texts = session.client.look(|it| {
+        let said = it.updates(&session.id, turn.from).filter_map(|(_, update)| said(update));
+        said.collect::<Vec<_>>()
+    });
+    texts.into_iter().last().with_context(|| format!("no answer to {prompt}"))
+}
+
+fn said(update: &Value) -> Option<String> {
+    match update["sessionUpdate"].as_str()? {
+        "agent_message" => update["content"][0]["text"].as_str().map(str::to_owned),
+        "agent_message_chunk" => update["content"]["text"].as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+async fn shown(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        assert_eq!(local(stage, &session, "/ps").await?, "No command is running.");
+        serve(stage, &session, SERVER).await?;
+        session.until_output("web", "ready").await?;
+        let shown = local(stage, &session, "/ps").await?;
+        let pid = session.leader("web")?;
+        for part in [
+            "**One command is running:**",
+            "- **1** `echo ready on port 1; sleep 1000 & touch up; wait`: in the background, for ",
+            &format!("pid {pid}, 2 processes, "),
+            " % CPU, ",
+            "last line: `ready on port 1`",
+        ] {
+            ensure!(shown.contains(part), "no {part:?} in {shown}");
+        }
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn stopped(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        assert_eq!(local(stage, &session, "/stop").await?, "Nothing is running.");
+        serve(stage, &session, SERVER).await?;
+        let answer = local(stage, &session, "/stop").await?;
+        ensure!(answer.starts_with("Stopping **1** `echo ready on port 1;"), "{answer}");
+        assert_eq!(session.ended("web").await?, Ended::Signal("SIGTERM".to_owned()));
+        session.until_dead().await?;
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The turn goes on when the command that it waits on is stopped, and says so itself.
+async fn shown_and_stopped_in_mid_turn(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        serve(stage, &session, SERVER).await?;
+        let cmd = format!("touch waits; {}", wait_for("never"));
+        let script = Script::new()
+            .step(exec(cmd).id("waited").yield_ms(30_000))
+            .step(Action::gate("hold"))
+            .step(say("went on"));
+        let turn = session.prompt(&script.prompt("wait"));
+        stage.file("waits").await?;
+        session.until_running("waited").await?;
+        let from = client.look(|it| it.wire.len());
+        let answered = |text: &'static str| {
+            session.update(text, from, move |update| said(update).filter(|said| said.contains(text)))
+        };
+        let shown = session.prompt("/ps");
+        answered("**2 commands are running:**").await?;
+        let text =
+            answered("- **2** `touch waits; until [ -e never ]; do sleep 0.05; done`: the turn waits on it")
+                .await?;
+        ensure!(text.contains("- **1** `echo ready on port 1;"), "{text}");
+        client.outcome(shown.answer).await?.map_err(|error| anyhow::anyhow!("{error}"))?;
+        let stop = session.prompt("/stop 2");
+        client.outcome(stop.answer).await?.map_err(|error| anyhow::anyhow!("{error}"))?;
+        assert_eq!(session.ended("waited").await?, Ended::Signal("SIGTERM".to_owned()));
+        stage.model.open("hold");
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        session.until_running("web").await?;
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// D6: a command may end by itself and leave processes; they are shown, and can be stopped.
+async fn left_behind(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("setsid sleep 1000 >/dev/null 2>&1 & touch up; {}", wait_for("go"));
+        serve(stage, &session, &cmd).await?;
+        stage.signal_file("go")?;
+        assert_eq!(session.ended("web").await?, Ended::Code(0));
+        let left = Census::of_env("CODEX_THREAD_ID", &session.id);
+        assert_eq!(left.len(), 1, "{left:?}");
+        let shown = local(stage, &session, "/ps").await?;
+        ensure!(shown.contains("**Left running by commands that ended:**"), "{shown}");
+        ensure!(shown.contains("- **1** `sleep 1000`: for "), "{shown}");
+        ensure!(shown.contains(&format!("pid {}", left[0].pid)), "{shown}");
+        let answer = local(stage, &session, "/stop 1").await?;
+        ensure!(answer.starts_with("Stopping **1** `sleep 1000`"), "{answer}");
+        session.until_dead().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// D14: with the next prompt, beside the user's text.
+async fn the_model_is_told(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        serve(stage, &session, SERVER).await?;
+        local(stage, &session, "/stop 1").await?;
+        session.ended("web").await?;
+        session.turn(&Script::new().step(say("I see")).prompt("what now?")).await?;
+        session.turn(&Script::new().step(say("still")).prompt("and now?")).await?;
+        let requests = stage.model.requests();
+        let told: Vec<usize> = requests
+            .iter()
+            .map(|request| {
+                request.body["input"].to_string().matches("was stopped by the user: ended by SIGTERM").count()
+            })
+            .collect();
+        ensure!(told.ends_with(&[0, 1, 1]), "told so often in each request: {told:?}");
+        let shown =
+            client.look(|it| it.updates(&session.id, 0).map(|(_, it)| it.to_string()).collect::<String>());
+        ensure!(!shown.contains("was stopped by the user"), "the client was shown what the model was told");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// `--stop-grace`, by its variable: what ignores the request is ended as soon as that says.
+#[tokio::test]
+async fn a_grace_of_nothing_is_none() {
+    play(async |stage| {
+        let casting = Casting::v2().env("APPSERVER_ACP_STOP_GRACE", "0");
+        let client = stage.client(casting).await?;
+        let session = stage.open(&client).await?;
+        serve(stage, &session, "trap '' TERM; touch up; while :; do sleep 0.1; done").await?;
+        let answer = local(stage, &session, "/stop").await?;
+        ensure!(answer.ends_with("it is killed if it does not end at once."), "{answer}");
+        assert_eq!(session.ended("web").await?, Ended::Signal("SIGKILL".to_owned()));
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
