@@ -1,4 +1,4 @@
-//! Config options of a session: model, effort, mode.
+//! Config options of a session: model, effort, mode, wake.
 //!
 //! Shows what is chosen; Codex learns it with the next turn.
 
@@ -11,6 +11,9 @@ use super::update::{ConfigOption, OptionCategory, OptionValue};
 const MODEL: &str = "model";
 const EFFORT: &str = "effort";
 const MODE: &str = "mode";
+const WAKE: &str = "wake";
+const ON: &str = "on";
+const OFF: &str = "off";
 /// Value of the mode while approval and sandbox fit no preset.
 const AS_CONFIGURED: &str = "custom";
 
@@ -20,6 +23,8 @@ pub(crate) struct Chosen {
     model: String,
     effort: Option<String>,
     preset: Option<Preset>,
+    /// The model is woken when background work ends by itself (D14). Ours: Codex hears nothing of it.
+    wake: bool,
     /// Chosen since the last turn began.
     fresh: Choices,
 }
@@ -30,6 +35,7 @@ impl Chosen {
             model: thread.model.clone(),
             effort: thread.effort.clone(),
             preset: thread.preset,
+            wake: false,
             fresh: Choices::default(),
         }
     }
@@ -58,6 +64,11 @@ impl Chosen {
             self.preset = Some(preset);
         }
         before != (self.model.clone(), self.effort.clone(), self.preset)
+    }
+
+    /// Whether the end of background work starts a turn.
+    pub(crate) fn wakes(&self) -> bool {
+        self.wake
     }
 
     /// What the next turn has to be told; it is told once.
@@ -104,6 +115,7 @@ impl Chosen {
                 self.effort = Some(value.clone());
                 self.fresh.effort = Some(value.clone());
             }
+            WAKE => self.wake = value == ON,
             _ => {
                 self.preset = Preset::named(value);
                 self.fresh.preset = self.preset;
@@ -116,7 +128,29 @@ impl Chosen {
     pub(crate) fn list(&self, models: &Catalogue) -> Vec<ConfigOption> {
         let mut options = vec![self.mode(), self.model(models)];
         options.extend(self.effort(models));
+        options.push(self.wake());
         options
+    }
+
+    fn wake(&self) -> ConfigOption {
+        let value = |value: &str, name: &str, description: &str| OptionValue {
+            value: value.to_owned(),
+            name: name.to_owned(),
+            description: Some(description.to_owned()),
+        };
+        ConfigOption {
+            id: WAKE,
+            name: "When background work ends",
+            description: Some(
+                "Whether the agent goes on by itself when a command in the background has ended",
+            ),
+            category: None,
+            current: if self.wake { ON } else { OFF }.to_owned(),
+            values: vec![
+                value(OFF, "Wait", "The agent hears of it with your next prompt, if you stopped it"),
+                value(ON, "Wake the agent", "A turn starts that tells the agent what ended, and how"),
+            ],
+        }
     }
 
     fn choose_model(&mut self, slug: &str, models: &Catalogue) {
@@ -148,7 +182,7 @@ impl Chosen {
             id: MODE,
             name: "Mode",
             description: Some("What Codex may do without asking, from the next turn on"),
-            category: OptionCategory::Mode,
+            category: Some(OptionCategory::Mode),
             current,
             values,
         }
@@ -173,7 +207,7 @@ impl Chosen {
             id: MODEL,
             name: "Model",
             description: None,
-            category: OptionCategory::Model,
+            category: Some(OptionCategory::Model),
             current: self.model.clone(),
             values,
         }
@@ -201,7 +235,7 @@ impl Chosen {
             id: EFFORT,
             name: "Reasoning effort",
             description: None,
-            category: OptionCategory::ThoughtLevel,
+            category: Some(OptionCategory::ThoughtLevel),
             current,
             values,
         })

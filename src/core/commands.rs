@@ -334,7 +334,11 @@ impl Session {
             cx.out.push(Effect::Stop { stop: ladder.id, act: StopAct::Forget });
         }
         if let (Some(live), false) = (command.live(), command.own_shell) {
-            self.untold.ended(&command.command, live.process.as_ref().map(ProcessId::as_str), &exit);
+            let process = live.process.as_ref().map(ProcessId::as_str);
+            let is_background = matches!(command.life, Life::Background(_));
+            let wakes = is_background && self.chosen.wakes();
+            self.untold.ended(&command.command, process, &exit, wakes);
+            self.wake_due |= wakes && exit.account.by.is_no_wish();
         }
         if let Some(live) = command.live_mut() {
             let terminal = live.terminal.terminal().clone();

@@ -68,6 +68,8 @@ pub(crate) struct Session {
     /// Prompts that are answered here.
     pub(crate) locals: Locals,
     pub(crate) untold: Untold,
+    /// Background work ended, and the model is to be woken by it.
+    pub(crate) wake_due: bool,
     reported: Snapshot,
 }
 
@@ -152,6 +154,7 @@ impl Session {
             woken: false,
             locals: Locals::default(),
             untold: Untold::default(),
+            wake_due: false,
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }

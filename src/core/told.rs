@@ -20,13 +20,14 @@ pub(crate) struct Untold {
 }
 
 impl Untold {
-    /// A command ended. What ended by itself the model may find out as ever, and a closed session
-    /// has no next turn.
-    pub(crate) fn ended(&mut self, command: &str, process: Option<&str>, exit: &Exit) {
+    /// A command ended. What ended by itself is told to a model that is woken by it; else the model
+    /// may find it out as ever. A closed session has no next turn.
+    pub(crate) fn ended(&mut self, command: &str, process: Option<&str>, exit: &Exit, wakes: bool) {
         let who = match exit.account.by {
             EndedBy::Client => "was stopped by the user",
             EndedBy::Cancel => "was stopped together with the turn that the user cancelled",
             EndedBy::Codex | EndedBy::AppServerLost => "is no longer running",
+            EndedBy::Itself if wakes => "ended by itself",
             EndedBy::Itself | EndedBy::Close => return,
         };
         let how = match &exit.status {
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn told_once_and_again_if_the_prompt_did_not_get_there() {
         let mut untold = Untold::default();
-        untold.ended("npm run dev", Some("7"), &exit(EndedBy::Client, ExitStatus::Signal("SIGTERM")));
+        untold.ended("npm run dev", Some("7"), &exit(EndedBy::Client, ExitStatus::Signal("SIGTERM")), false);
         let line = "The command `npm run dev` (session ID 7) was stopped by the user: ended by SIGTERM.";
         assert_eq!(untold.take().as_deref(), Some(line));
         assert_eq!(untold.take().as_deref(), Some(line));
@@ -90,16 +91,18 @@ mod tests {
     #[test]
     fn what_the_model_can_find_out_is_left_to_it() {
         let mut untold = Untold::default();
-        untold.ended("make", None, &exit(EndedBy::Itself, ExitStatus::Code(2)));
-        untold.ended("make", None, &exit(EndedBy::Close, ExitStatus::Signal("SIGTERM")));
+        untold.ended("make", None, &exit(EndedBy::Itself, ExitStatus::Code(2)), false);
+        untold.ended("make", None, &exit(EndedBy::Close, ExitStatus::Signal("SIGTERM")), true);
         assert_eq!(untold.take(), None);
+        untold.ended("make", None, &exit(EndedBy::Itself, ExitStatus::Code(2)), true);
+        assert_eq!(untold.take().as_deref(), Some("The command `make` ended by itself: exit code 2."));
     }
 
     #[test]
     fn many_ends_are_counted() {
         let mut untold = Untold::default();
         for n in 0..KEPT + 2 {
-            untold.ended(&format!("c{n}"), None, &exit(EndedBy::Codex, ExitStatus::Unknown));
+            untold.ended(&format!("c{n}"), None, &exit(EndedBy::Codex, ExitStatus::Unknown), false);
         }
         let told = untold.take().unwrap_or_default();
         assert_eq!(told.lines().count(), KEPT + 1);

@@ -343,11 +343,12 @@ pub struct Command {
 /// A choice of the session; `current` is always one of `values`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOption {
-    /// `model`, `effort` or `mode`.
+    /// `model`, `effort`, `mode` or `wake`.
     pub id: &'static str,
     pub name: &'static str,
     pub description: Option<&'static str>,
-    pub category: OptionCategory,
+    /// `None` for what ACP has no category for.
+    pub category: Option<OptionCategory>,
     pub current: String,
     pub values: Vec<OptionValue>,
 }
@@ -366,6 +367,16 @@ pub struct OptionValue {
     pub value: String,
     pub name: String,
     pub description: Option<String>,
+}
+
+impl EndedBy {
+    /// Whether nobody on our side wanted the end.
+    pub(crate) fn is_no_wish(self) -> bool {
+        match self {
+            Self::Itself | Self::Codex => true,
+            Self::Client | Self::Cancel | Self::Close | Self::AppServerLost => false,
+        }
+    }
 }
 
 impl Patch<String> {

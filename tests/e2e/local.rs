@@ -1,15 +1,22 @@
 //! `/ps` and `/stop`: answered by the adapter, without the model, between turns and during one.
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::model::{Action, Script, exec, say};
 use testkit::processes::Census;
 
-use crate::session::{Ended, Session};
+use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, play, wait_for};
 
-in_both_versions!(shown, stopped, shown_and_stopped_in_mid_turn, left_behind, the_model_is_told);
+in_both_versions!(
+    shown,
+    stopped,
+    shown_and_stopped_in_mid_turn,
+    left_behind,
+    the_model_is_told,
+    the_model_is_woken
+);
 
 const SERVER: &str = "echo ready on port 1; sleep 1000 & touch up; wait";
 
@@ -182,6 +189,45 @@ async fn a_grace_of_nothing_is_none() {
         ensure!(answer.ends_with("it is killed if it does not end at once."), "{answer}");
         assert_eq!(session.ended("web").await?, Ended::Signal("SIGKILL".to_owned()));
         session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// D14: an option of the session, off by default.
+async fn the_model_is_woken(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let wake = json!({"sessionId": session.id, "configId": "wake", "value": "on"});
+        client.call("setOption", wake).await?;
+        serve(stage, &session, &format!("touch up; {}; exit 3", wait_for("go"))).await?;
+        let before = stage.model.request_count();
+        let from = client.look(|it| it.wire.len());
+        stage.model.push(say("I saw it end"));
+        stage.signal_file("go")?;
+        assert_eq!(session.ended("web").await?, Ended::Code(3));
+        let woken = |update: &Value| said(update).filter(|said| said.contains("I saw it end"));
+        session.update("the woken model", from, woken).await?;
+        if version == Version::V2 {
+            session.update("end of the turn", from, |update| is_end(update).then_some(())).await?;
+        }
+        let requests = stage.model.requests();
+        ensure!(requests.len() == before + 1, "woken more than once: {} requests", requests.len() - before);
+        let heard = requests[before].body["input"].to_string();
+        ensure!(heard.contains("ended by itself: exit code 3."), "the model heard {heard}");
+        let is_user =
+            |update: &Value| update["sessionUpdate"].as_str().is_some_and(|it| it.starts_with("user"));
+        let users = client.look(|it| it.updates(&session.id, from).filter(|(_, it)| is_user(it)).count());
+        ensure!(users == 0, "a message of the user that nobody wrote");
+        // What the user stops does not wake it.
+        serve(stage, &session, SERVER).await?;
+        let before = stage.model.request_count();
+        local(stage, &session, "/stop").await?;
+        session.until_listed(&[]).await?;
+        session.at_rest().await?;
+        ensure!(stage.model.request_count() == before, "the user's own stop woke the model");
         client.end().await?;
         Ok(())
     })

@@ -39,6 +39,8 @@ enum Move {
     Prompt(usize),
     /// A prompt that is answered without Codex.
     Local(usize, &'static str),
+    /// From now on the end of background work starts a turn.
+    Wake(usize),
     Cancel(usize),
     /// The n-th command that runs, or one that never was.
     CancelTerminal(usize, usize),
@@ -123,6 +125,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
+        1 => session.clone().prop_map(Move::Wake),
         1 => session.clone().prop_map(Move::Close),
         1 => (session, replay).prop_map(|(session, replay)| Move::Resume(session, replay)),
         4 => kind.prop_map(Move::Answer),
@@ -175,6 +178,9 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             world.act(&Act::Prompt { text: format!("at {}", world.now()), key: None, session });
         }
         Move::Local(session, text) => world.act(&Act::Prompt { text: text.into(), key: None, session }),
+        Move::Wake(session) => {
+            world.act(&Act::SetOption { option: "wake".into(), value: "on".into(), session });
+        }
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
         Move::CancelTerminal(session, nth) => {
             let live = name(world, session).map(|session| world.server.live(&session)).unwrap_or_default();

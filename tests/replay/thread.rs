@@ -275,10 +275,15 @@ impl Thread {
                 if params["item"]["clientId"].is_null()
                     && let Some((key, content)) = self.inputs.first().cloned()
                 {
+                    let is_silent = content.as_array().is_some_and(Vec::is_empty);
                     line["params"]["item"]["clientId"] = key;
                     line["params"]["item"]["content"] = content;
                     if method == "item/completed" {
                         self.inputs.remove(0);
+                    }
+                    // A turn without input has no such item.
+                    if is_silent {
+                        return false;
                     }
                 }
                 if method == "item/completed" {
@@ -357,6 +362,9 @@ impl Thread {
     }
 
     fn message(&mut self, turn: &str, key: &Value, content: &Value) -> Vec<Later> {
+        if content.as_array().is_some_and(Vec::is_empty) {
+            return Vec::new();
+        }
         self.n_messages += 1;
         let id = format!("user-{}-{}", self.n_messages, self.id);
         let item = json!({"type": "userMessage", "id": id, "clientId": key, "content": content});

@@ -21,7 +21,7 @@ fn option(id: &'static str, category: OptionCategory, values: &[&str]) -> Config
         .map(|it| OptionValue { value: (*it).into(), name: it.to_uppercase(), description: None })
         .collect();
     let current = values.first().map(|it| it.value.clone()).unwrap_or_default();
-    ConfigOption { id, name: "Name", description: Some("why"), category, current, values }
+    ConfigOption { id, name: "Name", description: Some("why"), category: Some(category), current, values }
 }
 
 fn options() -> Vec<ConfigOption> {

@@ -33,7 +33,7 @@ fn modes(current: &str) -> Vec<ConfigOption> {
         id: "mode",
         name: "Mode",
         description: None,
-        category: OptionCategory::Mode,
+        category: Some(OptionCategory::Mode),
         current: current.into(),
         values: vec![value("auto"), value("ask")],
     }]

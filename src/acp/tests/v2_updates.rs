@@ -253,7 +253,7 @@ fn updates_are_spelled_exactly() {
                 id: "mode",
                 name: "Mode",
                 description: None,
-                category: OptionCategory::Mode,
+                category: Some(OptionCategory::Mode),
                 current: "auto".into(),
                 values: vec![OptionValue { value: "auto".into(), name: "Auto".into(), description: Some("d".into()) }],
             }]),

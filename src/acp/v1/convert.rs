@@ -148,11 +148,11 @@ pub(crate) fn options(options: &[ConfigOption]) -> Vec<v1::SessionConfigOption> 
             );
             v1::SessionConfigOption::new(it.id, it.name, v1::SessionConfigKind::Select(select))
                 .description(it.description.map(str::to_owned))
-                .category(match it.category {
+                .category(it.category.map(|category| match category {
                     OptionCategory::Mode => v1::SessionConfigOptionCategory::Mode,
                     OptionCategory::Model => v1::SessionConfigOptionCategory::Model,
                     OptionCategory::ThoughtLevel => v1::SessionConfigOptionCategory::ThoughtLevel,
-                })
+                }))
         })
         .collect()
 }

@@ -69,5 +69,5 @@ pub(crate) fn is_terminal(content: &CallContent) -> bool {
 
 /// The option that v1 calls modes.
 pub(crate) fn mode_option(options: &[ConfigOption]) -> Option<&ConfigOption> {
-    options.iter().find(|it| it.category == OptionCategory::Mode && !it.values.is_empty())
+    options.iter().find(|it| it.category == Some(OptionCategory::Mode) && !it.values.is_empty())
 }

@@ -111,11 +111,11 @@ pub(crate) fn options(options: &[ConfigOption]) -> Vec<v2::SessionConfigOption> 
             );
             v2::SessionConfigOption::new(it.id, it.name, v2::SessionConfigKind::Select(select))
                 .description(it.description.map(str::to_owned))
-                .category(match it.category {
+                .category(it.category.map(|category| match category {
                     OptionCategory::Mode => v2::SessionConfigOptionCategory::Mode,
                     OptionCategory::Model => v2::SessionConfigOptionCategory::Model,
                     OptionCategory::ThoughtLevel => v2::SessionConfigOptionCategory::ThoughtLevel,
-                })
+                }))
         })
         .collect()
 }
