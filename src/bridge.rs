@@ -137,6 +137,7 @@ impl Bridge {
         let is_garbage = matches!(&read.heard,
             codex::Heard::Anomaly(Anomaly::Undecodable { method, .. }) if method.is_empty());
         self.garbage = if is_garbage { self.garbage + 1 } else { 0 };
+        self.inputs.push_back(Input::CodexHeard);
         match read.heard {
             codex::Heard::Codex(input) => self.inputs.push_back(Input::Codex(input)),
             codex::Heard::Anomaly(anomaly) => out.push(note(anomaly)),
@@ -154,6 +155,7 @@ impl Bridge {
     fn codex_oversized(&mut self, out: &mut Vec<Departure>) {
         let at = format!("a line of more than {CODEX_LINE_MAX} bytes");
         out.push(note(Anomaly::Undecodable { side: "codex", method: String::new(), at }));
+        self.inputs.push_back(Input::CodexHeard);
         self.inputs.extend(self.codex.oversized(CODEX_LINE_MAX).map(Input::Codex));
     }
 

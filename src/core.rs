@@ -25,6 +25,7 @@ mod local;
 mod lost;
 mod models;
 mod opening;
+mod probe;
 mod prompts;
 mod ps;
 pub mod request;
@@ -118,6 +119,7 @@ impl Core {
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);
         }
+        self.watch_codex(now);
     }
 
     /// When `Input::Deadline` is due next, and why.

@@ -4,6 +4,8 @@
 mod client;
 #[path = "replay/property.rs"]
 mod property;
+#[path = "replay/reach.rs"]
+mod reach;
 #[path = "replay/recording.rs"]
 mod recording;
 #[path = "replay/scene.rs"]

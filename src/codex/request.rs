@@ -93,6 +93,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cursor", cursor.as_deref());
             params.done()
         }
+        CodexRequest::LoadedList => json!({"limit": 1}),
     }
 }
 

@@ -71,6 +71,8 @@ impl Core {
             Purpose::Terminate { session } => {
                 self.with(now, &session, out, |session, cx| session.terminate_answered(cx, result));
             }
+            // Any answer will do: that it came is what counts.
+            Purpose::Probe => {}
             Purpose::Parting => {
                 if let Err(error) = result {
                     out.anomaly(Anomaly::CodexRefused {

@@ -70,6 +70,8 @@ pub enum CodexRequest {
     Clean { thread: ThreadId },
     /// `model/list`, all pages are asked for one by one.
     ModelList { cursor: Option<String> },
+    /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
+    LoadedList,
 }
 
 impl CodexRequest {
@@ -89,6 +91,7 @@ impl CodexRequest {
             Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
             Self::Clean { .. } => "thread/backgroundTerminals/clean",
             Self::ModelList { .. } => "model/list",
+            Self::LoadedList => "thread/loaded/list",
         }
     }
 }

@@ -17,6 +17,7 @@ impl Core {
         match input {
             Input::Client(event) => self.client_event(now, event, out),
             Input::Codex(event) => self.codex_event(now, event, out),
+            Input::CodexHeard => self.codex_heard(now),
             Input::Deadline => self.deadline(now, out),
             Input::ClientQueue(pressure) => self.pressure(now, pressure, out),
             Input::Swept { generation, report } => self.swept(now, generation, report, out),
@@ -34,15 +35,25 @@ impl Core {
                 self.lost(now, generation, Loss { message, stderr: None, was_running: false }, out);
             }
             FromCodex::Died { generation, how, stderr } => {
+                let what = match self.link.watch.observed() {
+                    Some(observed) => format!("{observed}; it was ended ({how})"),
+                    None => format!("the codex app-server ended ({how})"),
+                };
                 let message = match self.link.is_ready() {
                     _ if self.link.is_retired() => "the agent is shutting down".to_owned(),
-                    true => format!("the codex app-server ended ({how}); the next prompt starts it again"),
+                    true => format!("{what}; the next prompt starts it again"),
                     false => format!(
-                        "the codex app-server ended ({how}) before it was ready; \
+                        "{what} before it was ready; \
                          run `appserver-acp doctor` or `codex app-server` by hand to see why, then try again"
                     ),
                 };
                 self.lost(now, generation, Loss { message, stderr, was_running: true }, out);
+            }
+            // It is told as lost already, and may say something yet.
+            FromCodex::Answered { .. } | FromCodex::Event(_) | FromCodex::Asked { .. }
+                if self.link.is_down() =>
+            {
+                out.anomaly(Anomaly::StaleGeneration { generation: self.link.generation() });
             }
             FromCodex::Answered { call, result } => self.codex_answered(now, call, result, out),
             FromCodex::Event(event) => self.event(now, event, out),
@@ -86,6 +97,7 @@ impl Core {
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::LeaveBound => self.end_codex(now, out),
                 Timer::EndBound => self.exit(out),
+                Timer::Silence => self.silence(now, out),
             }
         }
     }

@@ -12,6 +12,8 @@ pub enum Input {
     Client(FromClient),
     /// From the app-server's wire or process.
     Codex(FromCodex),
+    /// A line of the app-server came. What was in it, if anybody could read it, is the next input.
+    CodexHeard,
     /// The deadline that `Core::next_deadline` named is reached.
     Deadline,
     /// The queue of bytes to the client crossed a mark.

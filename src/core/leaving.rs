@@ -70,7 +70,8 @@ impl Core {
                 | Purpose::Interrupt { .. }
                 | Purpose::Terminals { .. }
                 | Purpose::Terminate { .. }
-                | Purpose::Parting => {}
+                | Purpose::Parting
+                | Purpose::Probe => {}
             }
         }
         for (ticket, session) in std::mem::take(&mut self.unanswered) {

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
+use super::probe::Watch;
 use super::request::{Place, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +68,8 @@ pub(crate) enum Purpose {
     },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
+    /// Does it still answer? Nobody waits.
+    Probe,
 }
 
 #[derive(Debug)]
@@ -85,13 +88,16 @@ pub(crate) struct Link {
     phase: Phase,
     generation: Generation,
     next_call: i64,
-    pending: BTreeMap<CodexCallId, Purpose>,
+    /// Calls without an answer: who waits, and the method.
+    pending: BTreeMap<CodexCallId, (Purpose, &'static str)>,
     backlog: Vec<(CodexCallId, CodexRequest)>,
     deaths: Vec<Tick>,
     /// We are leaving: nothing is started any more.
     retired: bool,
     /// Threads that ran commands under this app-server: what a sweep looks for.
     marked: BTreeSet<ThreadId>,
+    /// How long it has been silent.
+    pub(crate) watch: Watch,
 }
 
 impl Default for Link {
@@ -105,6 +111,7 @@ impl Default for Link {
             deaths: Vec::new(),
             retired: false,
             marked: BTreeSet::new(),
+            watch: Watch::default(),
         }
     }
 }
@@ -132,8 +139,7 @@ impl Link {
         self.generation = Generation(self.generation.0 + 1);
         self.phase = Phase::Starting;
         out.push(Effect::StartCodex { generation: self.generation });
-        let call = self.register(Purpose::Initialize);
-        out.push(Effect::Call { call, request: CodexRequest::Initialize });
+        self.call_at_once(Purpose::Initialize, CodexRequest::Initialize, out);
         Ok(())
     }
 
@@ -143,14 +149,24 @@ impl Link {
         match self.phase {
             Phase::Down { .. } => {}
             Phase::Starting => {
-                let call = self.register(purpose);
+                let call = self.register(purpose, &request);
                 self.backlog.push((call, request));
             }
-            Phase::Ready => {
-                let call = self.register(purpose);
-                out.push(Effect::Call { call, request });
-            }
+            Phase::Ready => self.call_at_once(purpose, request, out),
         }
+    }
+
+    /// Asks Codex, whether it is ready or not.
+    pub(crate) fn call_at_once(&mut self, purpose: Purpose, request: CodexRequest, out: &mut Effects) {
+        let call = self.register(purpose, &request);
+        out.push(Effect::Call { call, request });
+    }
+
+    /// The method of the oldest call without an answer; of a probe only if there is no other.
+    pub(crate) fn awaited(&self) -> Option<&'static str> {
+        let is_probe = |purpose: &Purpose| matches!(purpose, Purpose::Probe);
+        let oldest = self.pending.values().find(|(purpose, _)| !is_probe(purpose));
+        oldest.or(self.pending.values().next()).map(|(_, method)| *method)
     }
 
     /// No app-server is started from now on.
@@ -172,7 +188,7 @@ impl Link {
 
     /// Takes the purpose of an answered call.
     pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
-        self.pending.remove(&call)
+        self.pending.remove(&call).map(|(purpose, _)| purpose)
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.
@@ -183,7 +199,7 @@ impl Link {
         }
         self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();
-        std::mem::take(&mut self.pending).into_values().collect()
+        std::mem::take(&mut self.pending).into_values().map(|(purpose, _)| purpose).collect()
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -215,10 +231,10 @@ impl Link {
         std::mem::take(&mut self.marked).into_iter().collect()
     }
 
-    fn register(&mut self, purpose: Purpose) -> CodexCallId {
+    fn register(&mut self, purpose: Purpose, request: &CodexRequest) -> CodexCallId {
         self.next_call += 1;
         let call = CodexCallId(self.next_call);
-        self.pending.insert(call, purpose);
+        self.pending.insert(call, (purpose, request.method()));
         call
     }
 }

@@ -34,6 +34,8 @@ pub(crate) enum Timer {
     LeaveBound,
     /// The app-server does not end.
     EndBound,
+    /// The app-server was asked something and is silent.
+    Silence,
 }
 
 impl Timer {
@@ -52,6 +54,7 @@ impl Timer {
             Self::SweepBound { .. } => "a sweep is awaited",
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",
+            Self::Silence => "the app-server was asked and is silent",
         }
     }
 }

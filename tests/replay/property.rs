@@ -3,6 +3,7 @@
 //! 64 cases by default, `PROPTEST_CASES` for more.
 
 use crate::client::Act;
+use crate::reach::Reach;
 use crate::recording::Recording;
 use crate::server::Server;
 use crate::world::{OnFault, World};
@@ -48,6 +49,7 @@ enum Move {
     Resume(usize, Replay),
     Answer(&'static str),
     Die,
+    Hang,
     Press(Pressure),
 }
 
@@ -130,6 +132,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         1 => (session, replay).prop_map(|(session, replay)| Move::Resume(session, replay)),
         4 => kind.prop_map(Move::Answer),
         1 => Just(Move::Die),
+        1 => Just(Move::Hang),
         1 => prop_oneof![Just(Pressure::High), Just(Pressure::Low)].prop_map(Move::Press),
     ]
 }
@@ -146,7 +149,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
 fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), String> {
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
     let mut world = World::new(plan.version, server, OnFault::Stop);
-    world.stops_vary = true;
+    world.reach = Reach::varying();
     let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
     world.act(&Act::Hello { can: Vec::new() });
     world.act(&Act::Open);
@@ -200,6 +203,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
         }
         Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
         Move::Die => world.kill_server(),
+        Move::Hang => world.hang_server(),
         Move::Press(pressure) => world.press(pressure),
     }
 }

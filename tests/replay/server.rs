@@ -21,6 +21,8 @@ pub(crate) struct Server {
     n_queued: u64,
     /// Answers that a story has put in the place of the player's, by method, for the next call each.
     scripted: BTreeMap<String, VecDeque<Value>>,
+    /// It lives and does nothing: no answer, no line.
+    hung: bool,
 }
 
 impl Server {
@@ -46,9 +48,18 @@ impl Server {
         thread
     }
 
-    /// The next call of `method` is answered so: `{result}` or `{error}`.
+    /// The next call of `method` is answered so: `{result}` or `{error}`, or not at all: `null`.
     pub(crate) fn script(&mut self, method: &str, answer: Value) {
         self.scripted.entry(method.to_owned()).or_default().push_back(answer);
+    }
+
+    /// From now on it only lives.
+    pub(crate) fn hang(&mut self) {
+        self.hung = true;
+    }
+
+    pub(crate) fn is_hung(&self) -> bool {
+        self.hung
     }
 
     /// The next turn that no recording has goes on until somebody says that it is over.
@@ -71,6 +82,9 @@ impl Server {
 
     /// When the next line is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
+        if self.hung {
+            return None;
+        }
         self.queue.keys().next().map(|(at, _)| *at)
     }
 
@@ -91,10 +105,15 @@ impl Server {
 
     /// Takes one of our lines.
     pub(crate) fn handle(&mut self, now: u64, line: &Value) {
+        if self.hung {
+            return;
+        }
         let (id, params) = (&line["id"], &line["params"]);
         let scripted = line["method"].as_str().and_then(|method| self.scripted.get_mut(method)?.pop_front());
-        if let Some(answer) = scripted {
-            return self.answer(now, id, answer);
+        match scripted {
+            Some(Value::Null) => return,
+            Some(answer) => return self.answer(now, id, answer),
+            None => {}
         }
         match line["method"].as_str() {
             Some("initialized") => {}
@@ -105,6 +124,9 @@ impl Server {
             ),
             Some("model/list") => {
                 self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
+            }
+            Some("thread/loaded/list") => {
+                self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),
             Some("thread/start") => match self.waiting.pop_front() {
@@ -169,6 +191,7 @@ impl Server {
 
     /// The process is gone, with all it ran; its threads are on disk.
     pub(crate) fn die(&mut self) {
+        self.hung = false;
         self.queue.clear();
         self.threads.iter_mut().for_each(Thread::died);
     }

@@ -3,6 +3,7 @@
 //! `UPDATE_TRANSCRIPTS=1` writes the expected lines again; read them line by line.
 
 use crate::client::Act;
+use crate::reach::{Found, On};
 use crate::recording::Recording;
 use crate::server::Server;
 use crate::world::{Fault, OnFault, World};
@@ -64,6 +65,7 @@ enum Event {
     Client(Act),
     Codex(Fate),
     Queue(Pressed),
+    Reach { on: On, found: Found },
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,11 +73,13 @@ enum Event {
 enum Fate {
     /// The app-server dies.
     Die,
+    /// It lives and does nothing any more: no line, no answer.
+    Hang,
     /// What it says is read only so many milliseconds later.
     Stall(u64),
     /// It says this line, made by hand after its schema; `$thread` and `$turn` are put in.
     Say(Value),
-    /// The next call of this method is answered with this `result` or `error`.
+    /// The next call of this method is answered with this `result` or `error`, or with `null` not at all.
     Answer { method: String, with: Value },
     /// The next turn beyond the recording ends only when a line says so.
     Hold,
@@ -128,11 +132,15 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
         match beat.event {
             Event::Client(act) => world.act(&act),
             Event::Codex(Fate::Die) => world.kill_server(),
+            Event::Codex(Fate::Hang) => world.hang_server(),
             Event::Codex(Fate::Stall(millis)) => world.stall(millis, None),
             Event::Codex(Fate::Say(line)) => world.say_of_codex(line),
             Event::Codex(Fate::Answer { method, with }) => world.server.script(&method, with),
             Event::Codex(Fate::Hold) => world.server.hold(),
             Event::Codex(Fate::Vanish(item)) => world.server.vanish(&item),
+            Event::Reach { on: On::Now, found } => world.reached(found.report()),
+            Event::Reach { on: On::Ask, found } => world.reach.asked_next(found.report()),
+            Event::Reach { on: On::Finish, found } => world.reach.finished_next(found.report()),
             Event::Queue(Pressed::High) => world.press(Pressure::High),
             Event::Queue(Pressed::Low) => world.press(Pressure::Low),
         }

@@ -3,13 +3,13 @@
 //! Every line is traced, checked against the schema and folded into the client's belief.
 
 use crate::client::{Act, Client};
+use crate::reach::Reach;
 use crate::server::Server;
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
-use appserver_acp::core::effect::StopAct;
 use appserver_acp::core::ids::{Generation, ItemId, SessionId, StopId, Tick};
-use appserver_acp::core::input::{Found, Gentle, Pressure, StopReport, SweepReport};
+use appserver_acp::core::input::{Found, Pressure, StopReport, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
 use appserver_acp::map;
@@ -23,7 +23,7 @@ use testkit::wire::{self, Kind};
 /// A step that comes of one of ours, a little later.
 #[derive(Debug)]
 enum Happening {
-    Died(Generation),
+    Died(Generation, &'static str),
     Swept(Generation),
     Reached(StopId, StopReport),
     Surveyed(SessionId),
@@ -68,8 +68,8 @@ pub(crate) struct World {
     outputs: BTreeMap<(String, String), String>,
     /// Commands that leave a process behind when they end.
     pub(crate) leaves: BTreeSet<String>,
-    /// Stops take every turn that they can take.
-    pub(crate) stops_vary: bool,
+    /// What a stop finds.
+    pub(crate) reach: Reach,
     /// The client has left, or a signal came.
     leaving: bool,
     exit: Option<i32>,
@@ -98,7 +98,7 @@ impl World {
             held_until: 0,
             outputs: BTreeMap::new(),
             leaves: BTreeSet::new(),
-            stops_vary: false,
+            reach: Reach::default(),
             leaving: false,
             exit: None,
             trace: Vec::new(),
@@ -161,6 +161,12 @@ impl World {
     pub(crate) fn signal(&mut self, number: i32) {
         self.leaving = true;
         self.step(Arrival::Signal(number));
+    }
+
+    /// The app-server lives and does nothing any more.
+    pub(crate) fn hang_server(&mut self) {
+        self.server.hang();
+        self.held.clear();
     }
 
     /// The app-server dies of something.
@@ -283,9 +289,11 @@ impl World {
 
     fn happen(&mut self, happening: &Happening) {
         match happening {
-            Happening::Died(generation) => {
-                let arrival = Arrival::CodexDied { generation: *generation, how: "exit 0", stderr: None };
-                self.step(arrival);
+            Happening::Died(generation, how) => {
+                if self.server.is_hung() {
+                    self.server.die();
+                }
+                self.step(Arrival::CodexDied { generation: *generation, how, stderr: None });
             }
             Happening::Reached(stop, report) => self.step(Arrival::Stop { stop: *stop, report: *report }),
             Happening::Surveyed(session) => self.survey(session),
@@ -304,18 +312,17 @@ impl World {
         self.step(Arrival::Surveyed { session, found: &found });
     }
 
-    /// Played commands are no processes: they are not found, so that Codex ends them. Where stops
-    /// vary, some are asked in vain and are gone after the last look, or never heard of again.
-    fn reach(&mut self, stop: StopId, act: &StopAct) {
-        let report = match (act, stop.0 % 3) {
-            (StopAct::Ask { .. }, 1 | 2) if self.stops_vary => {
-                StopReport::Signalled { with: Gentle::Term, members: 1 }
-            }
-            (StopAct::Ask { .. }, _) => StopReport::NotFound,
-            (StopAct::Finish, 1) => StopReport::Gone { escaped: 0, killed: 1 },
-            (StopAct::Finish | StopAct::Forget, _) => return,
-        };
-        self.soon.push_back((self.now + 1, Happening::Reached(stop, report)));
+    fn later(&mut self, millis: u64, happening: Happening) {
+        let at = self.now + millis;
+        let place = self.soon.partition_point(|(other, _)| *other <= at);
+        self.soon.insert(place, (at, happening));
+    }
+
+    /// The processes of the newest stop are so now.
+    pub(crate) fn reached(&mut self, report: StopReport) {
+        if let Some(stop) = self.reach.newest() {
+            self.step(Arrival::Stop { stop, report });
+        }
     }
 
     /// The client says a line of its own.
@@ -365,17 +372,23 @@ impl World {
             Departure::EndCodex(generation) => {
                 if self.generation == Some(generation) {
                     self.generation = None;
-                    self.server.die();
-                    self.soon.push_back((self.now + 1, Happening::Died(generation)));
+                    match self.server.is_hung() {
+                        // It takes neither the end of its input nor SIGTERM.
+                        true => self.later(2500, Happening::Died(generation, "signal 9")),
+                        false => {
+                            self.server.die();
+                            self.later(1, Happening::Died(generation, "exit 0"));
+                        }
+                    }
                 }
             }
-            Departure::Sweep { generation, .. } => {
-                self.soon.push_back((self.now + 1, Happening::Swept(generation)))
+            Departure::Sweep { generation, .. } => self.later(1, Happening::Swept(generation)),
+            Departure::Stop { stop, act } => {
+                if let Some(report) = self.reach.act(stop, &act) {
+                    self.later(1, Happening::Reached(stop, report));
+                }
             }
-            Departure::Stop { stop, act } => self.reach(stop, &act),
-            Departure::Survey { session, .. } => {
-                self.soon.push_back((self.now + 1, Happening::Surveyed(session)));
-            }
+            Departure::Survey { session, .. } => self.later(1, Happening::Surveyed(session)),
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }
