@@ -8,6 +8,10 @@ mod approvals;
 mod cancels;
 #[path = "faults/deaths.rs"]
 mod deaths;
+#[path = "faults/hangs.rs"]
+mod hangs;
+#[path = "faults/losses.rs"]
+mod losses;
 #[path = "faults/output.rs"]
 mod output;
 #[path = "faults/prompts.rs"]

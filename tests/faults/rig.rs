@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 /// The session of most tests, and its thread.
 pub(crate) const SESSION: &str = "T";
 
+/// What we ask a silent Codex.
+pub(crate) const PROBE: &str = "thread/loaded/list";
+
 pub(crate) struct Rig {
     bridge: Bridge,
     now: u64,
@@ -26,6 +29,13 @@ pub(crate) struct Rig {
     calls: Vec<Value>,
     /// Everything the client was told, in order.
     pub(crate) told: Vec<Value>,
+    /// Ids of the client's requests, in order.
+    asked: Vec<String>,
+    /// What a stop finds when it asks.
+    pub(crate) found: StopReport,
+    /// App-servers that we ended.
+    pub(crate) ended: Vec<Generation>,
+    pub(crate) exit: Option<i32>,
     /// Sweeps under way.
     sweeps: VecDeque<Generation>,
     /// What passed, for a person who looks at a failure.
@@ -41,6 +51,11 @@ impl Rig {
             codex: Generation(0),
             calls: Vec::new(),
             told: Vec::new(),
+            asked: Vec::new(),
+            // Played commands are no processes: Codex ends them.
+            found: StopReport::NotFound,
+            ended: Vec::new(),
+            exit: None,
             sweeps: VecDeque::new(),
             log: Vec::new(),
         };
@@ -80,13 +95,16 @@ impl Rig {
         rig
     }
 
-    /// Lets time pass; Codex lists these terminals whenever it is asked.
+    /// Lets time pass; Codex lists these terminals whenever it is asked, and answers probes.
     pub(crate) fn pass(&mut self, millis: u64, terminals: &Value) {
         let end = self.now + millis;
         loop {
             while self.is_called("thread/backgroundTerminals/list") {
                 let page = json!({"data": terminals, "nextCursor": null});
                 self.ok("thread/backgroundTerminals/list", page);
+            }
+            while self.is_called(PROBE) {
+                self.ok(PROBE, json!({"data": [], "nextCursor": null}));
             }
             match self.bridge.next_deadline() {
                 Some((tick, _)) if tick.0 <= end => self.now = self.now.max(tick.0),
@@ -105,6 +123,17 @@ impl Rig {
             self.step(Arrival::Deadline);
         }
         self.now = end;
+    }
+
+    /// We stand still for so long: nothing is looked at before it is over.
+    pub(crate) fn sleeps(&mut self, millis: u64) {
+        self.now += millis;
+        self.hang(0);
+    }
+
+    /// The client's requests that have no answer.
+    pub(crate) fn unanswered(&self) -> Vec<&str> {
+        self.asked.iter().map(String::as_str).filter(|id| self.answer(id).is_none()).collect()
     }
 
     /// The answer to a request of the client; more than one is a fault.
@@ -168,10 +197,9 @@ impl Rig {
                 self.note("  start", &generation.0.to_string());
                 self.codex = generation;
             }
-            // Played commands are no processes: they are not found, and Codex ends them.
             Departure::Stop { stop, act: StopAct::Ask { .. } } => {
                 self.note("  ask to end", &stop.0.to_string());
-                self.step(Arrival::Stop { stop, report: StopReport::NotFound });
+                self.step(Arrival::Stop { stop, report: self.found });
             }
             Departure::Survey { session, .. } => {
                 self.note("  survey", session.as_str());
@@ -182,9 +210,15 @@ impl Rig {
                 self.note("  sweep", &generation.0.to_string());
                 self.sweeps.push_back(generation);
             }
-            other @ (Departure::EndCodex(_) | Departure::Exit { .. } | Departure::Noted(_)) => {
-                self.note("  ", &format!("{other:?}"));
+            Departure::EndCodex(generation) => {
+                self.note("  end", &generation.0.to_string());
+                self.ended.push(generation);
             }
+            Departure::Exit { code } => {
+                self.note("  exit", &code.to_string());
+                self.exit = Some(code);
+            }
+            Departure::Noted(note) => self.note("  ", &format!("{note:?}")),
         }
     }
 }

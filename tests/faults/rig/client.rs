@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 impl Rig {
     pub(crate) fn request(&mut self, id: &str, method: &str, params: Value) {
+        self.asked.push(id.to_owned());
         self.client(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
@@ -40,6 +41,11 @@ impl Rig {
     pub(crate) fn cancel(&mut self) {
         let params = json!({"sessionId": SESSION});
         self.client(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params}));
+    }
+
+    pub(crate) fn hangs_up(&mut self) {
+        self.note("client", "EOF");
+        self.step(Arrival::ClientEof);
     }
 
     pub(crate) fn cancel_request(&mut self, id: &str) {

@@ -108,9 +108,30 @@ impl Rig {
     }
 
     pub(crate) fn dies(&mut self) {
+        self.dies_of("signal 9", None);
+    }
+
+    pub(crate) fn dies_of(&mut self, how: &str, stderr: Option<&str>) {
         self.note("codex", "DIES");
         self.calls.clear();
-        self.step(Arrival::CodexDied { generation: self.codex, how: "signal 9", stderr: None });
+        self.step(Arrival::CodexDied { generation: self.codex, how, stderr });
+    }
+
+    /// A line that may be no message.
+    pub(crate) fn writes(&mut self, line: &[u8]) {
+        self.note("codex", &String::from_utf8_lossy(line));
+        self.step(Arrival::CodexLine { generation: self.codex, line });
+    }
+
+    /// A line that is too long to be read.
+    pub(crate) fn writes_too_much(&mut self) {
+        self.note("codex", "OVERSIZED");
+        self.step(Arrival::CodexOversized { generation: self.codex });
+    }
+
+    /// How often a method was called and not answered.
+    pub(crate) fn n_calls(&self, method: &str) -> usize {
+        self.calls.iter().filter(|it| it["method"] == method).count()
     }
 
     /// Codex cannot be started.
