@@ -260,9 +260,13 @@ impl Session {
         }
         if let Front::Starting { cancelled, waiting, .. } = &mut self.front {
             let (cancelled, waiting) = (*cancelled, std::mem::take(waiting));
-            let mut turn = Turn::new(None, waiting);
-            turn.cancelled = cancelled;
-            self.front = Front::Active(turn);
+            // A turn that was never shown has no end to show, only prompts to answer.
+            self.front = Front::Idle;
+            if !waiting.is_empty() {
+                let mut turn = Turn::new(None, waiting);
+                turn.cancelled = cancelled;
+                self.front = Front::Active(turn);
+            }
         }
         if let Front::Active(_) = self.front {
             self.finish_turn(cx);

@@ -145,6 +145,19 @@ fn bounds_hold_with_a_codex_that_hangs() {
     }
 }
 
+/// The turn was asked for and never shown: there is no end of it to show.
+#[test]
+fn a_close_before_the_turn_began_ends_no_turn() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        rig.prompt("p");
+        rig.close();
+        rig.hang(4_000);
+        rig.want(rig.unanswered().is_empty(), "something hangs");
+        rig.want(rig.state()["stopReason"].is_null(), "a turn ended that never ran");
+    }
+}
+
 /// Who stops a command gets the truth about it in the end, also from a Codex that hangs meanwhile.
 #[test]
 fn a_stop_of_a_codex_that_hangs_ends_with_it() {
