@@ -18,6 +18,7 @@ in_both_versions!(
     adapter_terminated,
     adapter_killed,
     app_server_killed_in_a_turn,
+    app_server_terminated_in_a_stop,
     app_server_killed_at_idle,
     app_server_killed_before_held_prompts,
     no_codex,
@@ -111,9 +112,13 @@ async fn adapter_killed(version: Version) {
 }
 
 pub(crate) fn kill_app_server(stage: &Stage) -> anyhow::Result<()> {
+    signal_app_server(stage, Signal::KILL)
+}
+
+fn signal_app_server(stage: &Stage, signal: Signal) -> anyhow::Result<()> {
     let servers = stage.app_servers();
     let [pid] = servers.as_slice() else { anyhow::bail!("app-servers {servers:?}") };
-    Ok(processes::signal(*pid, Signal::KILL)?)
+    Ok(processes::signal(*pid, signal)?)
 }
 
 async fn works_again(session: &Session<'_>) -> anyhow::Result<()> {
@@ -152,6 +157,89 @@ async fn app_server_killed_in_a_turn(version: Version) {
         session.until_dead().await?;
         works_again(&session).await?;
         client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// While the ladder of a cancel runs: the command ignores the gentle signal.
+async fn app_server_terminated_in_a_stop(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("trap 'touch asked' TERM INT; touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
+        let turn = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        session.cancel().await?;
+        stage.file("asked").await?;
+        signal_app_server(stage, Signal::TERM)?;
+        let ended = session.ended("build").await?;
+        assert!(matches!(ended, Ended::Unknown | Ended::Signal(_)), "{ended:?}");
+        match version {
+            Version::V1 => {
+                let answer = client.outcome(turn.answer).await?.expect("a cancelled prompt is no error");
+                assert_eq!(answer["stopReason"], "cancelled");
+            }
+            Version::V2 => {
+                let end = |it: &Value| is_end(it).then(|| it["stopReason"].clone());
+                assert_eq!(session.update("end of the turn", turn.from, end).await?, "cancelled");
+            }
+        }
+        session.until_dead().await?;
+        works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The bounds are real here: 15 s of silence, 10 s for the probe, 2.5 s for the end of a process that
+/// takes neither the end of its input nor SIGTERM.
+#[tokio::test]
+async fn an_app_server_that_is_stopped_is_found_out_and_replaced() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000));
+        let turn = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        signal_app_server(stage, Signal::STOP)?;
+        let start = tokio::time::Instant::now();
+        let lost = session.prompt(&Script::new().step(say("Never said.")).prompt("are you there?"));
+        let error = client.outcome(lost.answer).await?.expect_err("nobody took it");
+        assert!(start.elapsed() >= Duration::from_secs(25), "given up after {:?}", start.elapsed());
+        assert!(error.to_string().contains("hung: turn/steer was not answered"), "{error}");
+        let end = |it: &Value| is_end(it).then(|| it["stopReason"].clone());
+        assert_eq!(session.update("end of the turn", turn.from, end).await?, "error");
+        for id in ["dev", "build"] {
+            session.ended(id).await?;
+        }
+        session.until_listed(&[]).await?;
+        session.until_dead().await?;
+        works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A Codex that takes nothing and ends by SIGKILL only does not hold the adapter.
+#[tokio::test]
+async fn client_gone_while_the_app_server_is_stopped() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        with_terminal(&session).await?;
+        signal_app_server(stage, Signal::STOP)?;
+        let start = tokio::time::Instant::now();
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(0));
+        assert!(start.elapsed() < Duration::from_secs(9), "left after {:?}", start.elapsed());
         Ok(())
     })
     .await;
