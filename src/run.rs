@@ -4,6 +4,8 @@
 
 mod event;
 mod inputs;
+#[cfg(all(test, unix))]
+mod tests;
 mod world;
 
 use crate::bridge::Bridge;
@@ -12,7 +14,7 @@ use crate::child::FromChild;
 use crate::core::ids::Tick;
 use crate::core::settings::Settings;
 use crate::locate::Sought;
-use crate::queue::{self, Limits, Report};
+use crate::queue::{self, Limits, Outbox, Report};
 use crate::redact;
 use crate::trace::line::note_text;
 use crate::trace::rules::rules_of;
@@ -24,7 +26,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc::{self, Receiver};
+use tokio::io::AsyncWrite;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
 use tokio::time::{Instant, timeout};
 use tokio_stream::StreamExt;
 use world::World;
@@ -73,13 +77,44 @@ pub fn run(options: Options) -> Result<i32, RunError> {
     let trace = trace.map_err(RunError::Trace)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
+    guarded(runtime, tokio::io::stdout, async |ends| serve(options, trace, ends).await)
+}
+
+/// The loop's ends of what outlives it.
+struct Ends<'a> {
+    client: Outbox,
+    reported: UnboundedReceiver<Report>,
+    children: mpsc::Sender<FromChild>,
+    from_children: &'a mut Receiver<FromChild>,
+}
+
+/// Serves, and cleans up however that ends, a panic of ours included: the client gets what is queued
+/// for it, and no Codex is left. The exit code.
+fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
+    runtime: Runtime,
+    stdout: impl FnOnce() -> W,
+    serving: impl AsyncFnOnce(Ends<'_>) -> Result<Leave, RunError>,
+) -> Result<i32, RunError> {
+    let (reports, reported) = mpsc::unbounded_channel::<Report>();
+    let (client, writer) = queue::open(Limits::default(), reports);
     let (children, mut from_children) = mpsc::channel(CODEX_FRAMES);
+    let mut writer = runtime.spawn({
+        let _context = runtime.enter();
+        writer.run(stdout())
+    });
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(serve(options, trace, children, &mut from_children))
+        let ends = Ends { client: client.clone(), reported, children, from_children: &mut from_children };
+        runtime.block_on(serving(ends))
     }));
     if !matches!(outcome, Ok(Ok(Leave::AtOnce(_)))) {
-        // Everything that holds a child is dropped by now, which ends it; this waits until it has.
-        runtime.block_on(ended(&mut from_children));
+        runtime.block_on(async {
+            client.close();
+            if timeout(FLUSH, &mut writer).await.is_err() {
+                tracing::warn!("the client did not take the last messages");
+            }
+            // Everything that holds a child is dropped by now, which ends it; this waits until it has.
+            ended(&mut from_children).await;
+        });
     }
     // A read of stdin may still block a thread; it must not hold the exit.
     runtime.shutdown_background();
@@ -100,16 +135,9 @@ enum Leave {
     AtOnce(i32),
 }
 
-async fn serve(
-    options: Options,
-    trace: Option<Trace>,
-    children: mpsc::Sender<FromChild>,
-    from_children: &mut Receiver<FromChild>,
-) -> Result<Leave, RunError> {
+async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result<Leave, RunError> {
     let started = Instant::now();
-    let (reports, reported) = mpsc::unbounded_channel::<Report>();
-    let (outbox, writer) = queue::open(Limits::default(), reports);
-    let writer = tokio::spawn(writer.run(tokio::io::stdout()));
+    let Ends { client: outbox, reported, children, from_children } = ends;
     let (world_events, happened) = mpsc::unbounded_channel();
     let gate = Rc::new(Gate::default());
     let sources = Sources { client: tokio::io::stdin(), reported, happened, from_children };
@@ -149,11 +177,6 @@ async fn serve(
                 tokio::task::yield_now().await;
             }
             if let Some(code) = world.perform(departure) {
-                drop(world);
-                outbox.close();
-                if timeout(FLUSH, writer).await.is_err() {
-                    tracing::warn!("the client did not take the last messages");
-                }
                 return Ok(Leave::Clean(code));
             }
         }

@@ -44,8 +44,12 @@ enum State {
 enum Wake {
     Nothing,
     Again(Tick),
-    Probe { since: Tick },
-    Hung { since: Tick },
+    Probe {
+        since: Tick,
+    },
+    Hung {
+        since: Tick,
+    },
     /// It was to be ended, and is still there.
     Unended,
 }

@@ -87,11 +87,7 @@ fn reach(version: u32, moment: Moment) -> Rig {
         Moment::StartUp => Rig::greeted(version),
         Moment::Opening => Rig::new(version),
         Moment::Idle => Rig::open(version),
-        Moment::IdleWithTerminal
-        | Moment::Turn
-        | Moment::Cancelling
-        | Moment::Stopping
-        | Moment::Closing => {
+        Moment::IdleWithTerminal | Moment::Turn | Moment::Cancelling | Moment::Stopping | Moment::Closing => {
             let mut rig = Rig::running(version);
             rig.command("A", "dev", Some("7"));
             rig.done("A", "completed");
@@ -102,9 +98,13 @@ fn reach(version: u32, moment: Moment) -> Rig {
     match moment {
         Moment::StartUp | Moment::Opening => opens(&mut rig),
         Moment::Idle | Moment::IdleWithTerminal => {}
-        Moment::Stopping if version == 1 => rig.prompt("/stop dev"),
+        Moment::Stopping if version == 1 => {
+            rig.prompt("/stop dev");
+            rig.want(rig.answer("/stop dev").is_some(), "answered at once");
+        }
         Moment::Stopping => {
             rig.request("stop", "terminal/cancel", json!({"sessionId": SESSION, "terminalId": "dev"}));
+            rig.want(rig.answer("stop").is_some(), "answered at once");
         }
         Moment::Turn | Moment::Cancelling | Moment::Closing => {
             rig.prompt("p2");
