@@ -71,6 +71,33 @@ impl Agent {
         (self.process.wait().expect("the agent ends"), out, err)
     }
 
+    /// Waits for the exit without reading a byte of stdout.
+    fn exit_unread(&mut self) -> ExitStatus {
+        self.process.wait().expect("the agent ends")
+    }
+
+    /// Makes it write more than its pipe holds, and reads nothing: until the pipe is full.
+    fn choke(&mut self) {
+        for _ in 0..5_000 {
+            self.send("this is no json, and the answer says so");
+        }
+        // A pipe holds 64 KiB, and the rest of a page may stay free.
+        while rustix::io::ioctl_fionread(self.stdout.get_ref()).expect("a pipe") < 60 << 10 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The pid that a Codex made of [`NAMED`] has written down.
+    fn codex_pid(&self) -> String {
+        let file = self.dir.path().join("pid");
+        loop {
+            match std::fs::read_to_string(&file) {
+                Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+                Ok(_) | Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+
     fn trace(&self) -> PathBuf {
         self.dir.path().join("trace.jsonl")
     }
@@ -86,6 +113,15 @@ impl Drop for Agent {
 
 /// A Codex that says nothing and leaves when its stdin ends.
 const SILENT: &str = "while read line; do :; done";
+
+/// The same, and it writes down its pid.
+const NAMED: &str = r#"echo $$ > "$(dirname "$0")/pid"; while read line; do :; done"#;
+
+/// Whether a process runs; one that nobody has reaped does not.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
 
 #[test]
 fn initialize_is_answered_although_codex_says_nothing() {
@@ -182,23 +218,62 @@ fn a_trace_of_a_run_replays_the_same_and_can_be_told() {
 
 #[test]
 fn a_codex_outlives_its_agent_in_no_case() {
-    let mut agent = Agent::start("echo $$ > \"$(dirname \"$0\")/pid\"; while read line; do :; done");
+    let mut agent = Agent::start(NAMED);
     agent.send(INITIALIZE);
     agent.line();
-    let file = agent.dir.path().join("pid");
-    let pid = loop {
-        match std::fs::read_to_string(&file) {
-            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
-            Ok(_) | Err(_) => std::thread::yield_now(),
-        }
-    };
+    let pid = agent.codex_pid();
     agent.signal(rustix::process::Signal::KILL);
     agent.exit();
-    let alive = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-    };
-    while alive() {
+    while is_alive(&pid) {
         std::thread::yield_now();
     }
+}
+
+/// Its last messages wait for nobody longer than two seconds, nor does anything else.
+#[test]
+fn a_client_that_stops_reading_holds_nobody() {
+    for ending in ["EOF", "TERM", "gone"] {
+        let mut agent = Agent::start(NAMED);
+        agent.send(INITIALIZE);
+        agent.line();
+        let pid = agent.codex_pid();
+        agent.choke();
+        let start = std::time::Instant::now();
+        let code = match ending {
+            "EOF" => {
+                agent.stdin = None;
+                0
+            }
+            "TERM" => {
+                agent.signal(rustix::process::Signal::TERM);
+                143
+            }
+            // It dies: both pipes break.
+            _ => {
+                agent.stdin = None;
+                let null = std::fs::File::open("/dev/null").expect("there is one");
+                agent.stdout = BufReader::new(ChildStdout::from(std::os::fd::OwnedFd::from(null)));
+                0
+            }
+        };
+        let status = agent.exit_unread();
+        assert_eq!((status.code(), status.signal()), (Some(code), None), "{ending}");
+        assert!(start.elapsed().as_secs() < 5, "{ending}: left after {:?}", start.elapsed());
+        assert!(!is_alive(&pid), "{ending}: Codex is left");
+    }
+}
+
+/// A Codex that takes nothing any more, not even SIGTERM, is killed before we leave.
+#[test]
+fn a_codex_that_is_stopped_is_ended_all_the_same() {
+    let mut agent = Agent::start(NAMED);
+    agent.send(INITIALIZE);
+    agent.line();
+    let pid = agent.codex_pid();
+    let raw = pid.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
+    rustix::process::kill_process(raw, rustix::process::Signal::STOP).expect("Codex is there");
+    agent.stdin = None;
+    let (status, _, stderr) = agent.exit();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert!(!is_alive(&pid), "a stopped process outlived us");
 }
