@@ -4,7 +4,7 @@
 
 mod event;
 mod inputs;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod world;
 
