@@ -31,7 +31,7 @@ pub(crate) enum On {
 /// A `StopReport` as a story writes it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Found {
+pub(crate) enum Finding {
     /// They were sent SIGINT.
     Int {
         members: u32,
@@ -52,7 +52,7 @@ pub(crate) enum Found {
     },
 }
 
-impl Found {
+impl Finding {
     pub(crate) fn report(self) -> StopReport {
         match self {
             Self::Int { members } => StopReport::Signalled { with: Gentle::Int, members },

@@ -3,7 +3,7 @@
 //! `UPDATE_TRANSCRIPTS=1` writes the expected lines again; read them line by line.
 
 use crate::client::Act;
-use crate::reach::{Found, On};
+use crate::reach::{Finding, On};
 use crate::recording::Recording;
 use crate::server::Server;
 use crate::world::{Fault, OnFault, World};
@@ -65,7 +65,7 @@ enum Event {
     Client(Act),
     Codex(Fate),
     Queue(Pressed),
-    Reach { on: On, found: Found },
+    Reach { on: On, found: Finding },
 }
 
 #[derive(Debug, Deserialize)]
