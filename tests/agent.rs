@@ -238,7 +238,7 @@ fn a_client_that_stops_reading_holds_nobody() {
         agent.line();
         let pid = agent.codex_pid();
         agent.choke();
-        let start = std::time::Instant::now();
+        let start = tokio::time::Instant::now();
         let code = match ending {
             "EOF" => {
                 agent.stdin = None;
