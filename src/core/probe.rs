@@ -161,3 +161,20 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Watch;
+    use crate::core::ids::{Generation, Tick};
+
+    #[test]
+    fn neither_lines_nor_calls_arm_a_second_timer() {
+        let mut watch = Watch::default();
+        let mut n_armed = 0;
+        for tick in (0..10_000).map(Tick) {
+            watch.heard(tick);
+            n_armed += usize::from(watch.look(tick, Generation(1), tick.0 % 3 != 0).is_some());
+        }
+        assert_eq!(n_armed, 1);
+    }
+}
