@@ -1,4 +1,4 @@
-use super::{Ends, Leave, PANICKED, RunError, guarded};
+use super::{Ends, FLUSH, Leave, PANICKED, RunError, guarded};
 use crate::child::{Child, Program};
 use crate::core::ids::Generation;
 use rustix::process::{Pid, test_kill_process};
@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
 
 /// What the pipe to the client holds in these tests.
 const PIPE: usize = 1 << 20;
@@ -62,6 +63,7 @@ fn a_panic_of_ours_leaves_no_codex_and_the_client_gets_what_was_queued() {
 
 #[test]
 fn a_panic_before_any_codex_is_no_other_case() {
+    let start = Instant::now();
     let (ours, client) = duplex(PIPE);
     let outcome = guarded(
         runtime(),
@@ -73,6 +75,7 @@ fn a_panic_before_any_codex_is_no_other_case() {
     );
     assert_eq!(outcome.unwrap(), PANICKED);
     assert_eq!(received(client), "one\n");
+    assert!(start.elapsed() < FLUSH, "a client that reads makes nobody wait");
 }
 
 #[test]
