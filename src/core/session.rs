@@ -219,9 +219,13 @@ impl Session {
         if self.resuming.is_some() {
             return;
         }
-        let snapshot = self.snapshot();
+        let mut snapshot = self.snapshot();
         if snapshot != self.reported {
-            self.reported = snapshot.clone();
+            let former = std::mem::replace(&mut self.reported, snapshot.clone());
+            // The turn that a local prompt made `running` last for never came: what ran was that prompt.
+            if let (State::Running, State::Idle(stop)) = (former.state, &mut snapshot.state) {
+                stop.get_or_insert(StopReason::EndTurn);
+            }
             self.emit(cx, Update::State(snapshot));
         }
     }

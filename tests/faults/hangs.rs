@@ -175,3 +175,18 @@ fn a_stop_of_a_codex_that_hangs_ends_with_it() {
     rig.want(rig.updates().filter(is_exit).count() == 1, "one command, one exit");
     rig.want(rig.state()["background"] == json!([]), "still listed");
 }
+
+/// `/ps` is answered while a turn is asked for, and the turn never comes: the idle has a reason all the same.
+#[test]
+fn a_turn_that_never_came_after_a_local_prompt_ends_with_it() {
+    let refused: [fn(&mut Rig); 2] = [|rig| rig.err("turn/start", "busy"), Rig::dies];
+    for never in refused {
+        let mut rig = Rig::open(2);
+        rig.prompt("p");
+        rig.prompt("/ps");
+        never(&mut rig);
+        let state = rig.state();
+        rig.want(state["state"] == "idle" && state["stopReason"] == "end_turn", &state.to_string());
+        rig.want(rig.answer("p").is_some_and(|it| it["error"].is_object()), "p hangs");
+    }
+}
