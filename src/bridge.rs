@@ -72,6 +72,11 @@ impl Bridge {
         self.core.next_deadline()
     }
 
+    /// Whether Codex has to be read however slow the client is.
+    pub fn needs_codex(&self) -> bool {
+        self.core.needs_codex()
+    }
+
     /// The protocol version of the client, once it has initialized.
     pub fn version(&self) -> Option<Version> {
         self.acp.profile().map(|profile| profile.version)

@@ -122,6 +122,15 @@ impl Core {
         self.watch_codex(now);
     }
 
+    /// Whether Codex has to be heard at once: it owes an answer, or a stop, a close or our own end is
+    /// under way. Its silence would be taken for a hang, and their bounds for the truth.
+    pub fn needs_codex(&self) -> bool {
+        self.leaving.is_some()
+            || self.link.awaited().is_some()
+            || self.desk.has_stops()
+            || self.sessions.values().any(|session| session.closing.is_some())
+    }
+
     /// When `Input::Deadline` is due next, and why.
     pub fn next_deadline(&self) -> Option<(Tick, &'static str)> {
         self.timers.next()

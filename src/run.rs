@@ -182,8 +182,7 @@ async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result
         }
         let next = bridge.next_deadline();
         gate.deadline.set(next.map(|(tick, _)| started + Duration::from_millis(tick.0)));
-        // What runs against a deadline (a stop, a close, a watch) needs to hear Codex.
-        gate.paused.set(next.is_none() && outbox.bytes() > PAUSE_AT);
+        gate.paused.set(outbox.bytes() > PAUSE_AT && !bridge.needs_codex());
     }
     Err(RunError::NoInput)
 }

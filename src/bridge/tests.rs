@@ -147,6 +147,21 @@ fn a_request_of_ours_to_a_dead_app_server_goes_nowhere() {
 }
 
 #[test]
+fn codex_may_be_left_unread_only_while_it_owes_nothing_and_nothing_ends() {
+    let mut rig = Rig::new();
+    assert!(!rig.0.needs_codex());
+    rig.client(INITIALIZE);
+    assert!(rig.0.needs_codex(), "it owes the answer to initialize");
+    rig.codex(ONE, r#"{"id":1,"result":{"userAgent":"codex/1"}}"#);
+    assert!(rig.0.needs_codex(), "it owes the models");
+    rig.codex(ONE, r#"{"id":2,"result":{"data":[],"nextCursor":null}}"#);
+    assert!(!rig.0.needs_codex(), "a deadline alone is no need: {:?}", rig.0.next_deadline());
+    assert!(rig.0.next_deadline().is_some());
+    rig.step(Arrival::ClientEof);
+    assert!(rig.0.needs_codex(), "we are leaving");
+}
+
+#[test]
 fn the_end_of_the_client_ends_codex_and_then_us() {
     let mut rig = Rig::started();
     let mut said = rig.step(Arrival::ClientEof);

@@ -96,6 +96,11 @@ impl Desk {
         self.stops.get(&stop).cloned()
     }
 
+    /// Whether any stop is under way.
+    pub(crate) fn has_stops(&self) -> bool {
+        !self.stops.is_empty()
+    }
+
     /// The stop is over.
     pub(crate) fn stop_over(&mut self, stop: StopId) {
         self.stops.remove(&stop);
