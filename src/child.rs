@@ -8,6 +8,7 @@ mod tests;
 
 use crate::core::ids::Generation;
 use crate::queue::{self, Limits, Outbox, Report};
+use crate::stop::tree::RUN_MARKER;
 use crate::transport::{CODEX_LINE_MAX, Frame, Lines, READ};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::io;
@@ -37,6 +38,8 @@ pub struct Program {
     pub path: PathBuf,
     /// `key=value` of Codex's `-c`.
     pub overrides: Vec<String>,
+    /// Marks it and everything below it as of this run, in the environment.
+    pub run: Option<String>,
 }
 
 /// What comes from a child, in the order it happened; `Died` is the last.
@@ -131,6 +134,9 @@ fn command(program: &Program) -> CommandWrap {
         command.arg("app-server");
         for setting in &program.overrides {
             command.arg("-c").arg(setting);
+        }
+        if let Some(run) = &program.run {
+            command.env(RUN_MARKER, run);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });

@@ -4,7 +4,7 @@
 
 mod event;
 mod inputs;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod world;
 
@@ -16,6 +16,8 @@ use crate::core::settings::Settings;
 use crate::locate::Sought;
 use crate::queue::{self, Limits, Outbox, Report};
 use crate::redact;
+use crate::stop::sweep::sweep;
+use crate::stop::tree::{Marked, Scope};
 use crate::trace::line::note_text;
 use crate::trace::rules::rules_of;
 use crate::trace::{Record, Trace};
@@ -77,7 +79,8 @@ pub fn run(options: Options) -> Result<i32, RunError> {
     let trace = trace.map_err(RunError::Trace)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(RunError::Runtime)?;
-    guarded(runtime, tokio::io::stdout, async |ends| serve(options, trace, ends).await)
+    let nonce = options.settings.nonce.clone();
+    guarded(runtime, &nonce, tokio::io::stdout, async |ends| serve(options, trace, ends).await)
 }
 
 /// The loop's ends of what outlives it.
@@ -89,9 +92,10 @@ struct Ends<'a> {
 }
 
 /// Serves, and cleans up however that ends, a panic of ours included: the client gets what is queued
-/// for it, and no Codex is left. The exit code.
+/// for it, and neither Codex nor a command of this run (`nonce`) is left. The exit code.
 fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
     runtime: Runtime,
+    nonce: &str,
     stdout: impl FnOnce() -> W,
     serving: impl AsyncFnOnce(Ends<'_>) -> Result<Leave, RunError>,
 ) -> Result<i32, RunError> {
@@ -121,6 +125,8 @@ fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
     match outcome {
         Ok(left) => left.map(|(Leave::Clean(code) | Leave::AtOnce(code))| code),
         Err(_) => {
+            // Nobody is left to say which threads there were.
+            sweep(&Scope { marked: Marked::Run(nonce.to_owned()), app_server: None });
             tracing::error!("internal error, leaving; please report it with a trace");
             Ok(PANICKED)
         }
@@ -142,8 +148,9 @@ async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result
     let gate = Rc::new(Gate::default());
     let sources = Sources { client: tokio::io::stdin(), reported, happened, from_children };
     let mut inputs = std::pin::pin!(inputs::merge(sources, Rc::clone(&gate)).map_err(RunError::Runtime)?);
+    let nonce = options.settings.nonce.clone();
     let mut bridge = Bridge::new(options.settings);
-    let program = (options.codex, options.overrides);
+    let program = (options.codex, options.overrides, nonce);
     let mut world = World::new(outbox.clone(), program, children, world_events);
     let mut trace = trace;
     let mut departures = Vec::new();

@@ -20,7 +20,7 @@ fn start(script: &str) -> Rig {
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let (sender, events) = mpsc::channel(8);
-    let program = Program { path, overrides: vec!["a=1".to_owned(), "b=\"x\"".to_owned()] };
+    let program = Program { path, overrides: vec!["a=1".to_owned(), "b=\"x\"".to_owned()], run: None };
     let child = Child::start(&program, Generation(3), sender).unwrap();
     Rig { child, events, _dir: dir }
 }
@@ -138,7 +138,7 @@ async fn closed_output_is_an_end() {
 #[tokio::test]
 async fn what_is_no_program_says_so() {
     let (sender, _events) = mpsc::channel(1);
-    let program = Program { path: "/nonexistent/codex".into(), overrides: Vec::new() };
+    let program = Program { path: "/nonexistent/codex".into(), overrides: Vec::new(), run: None };
     let error = Child::start(&program, Generation(1), sender).unwrap_err().to_string();
     assert!(error.starts_with("/nonexistent/codex could not be started: No such file"), "{error}");
 }

@@ -97,7 +97,7 @@ async fn version(path: &Path) -> Result<String, String> {
 /// Who is logged in; the outer error is of the app-server, the inner one of the login.
 async fn talk(path: &Path, overrides: &[String]) -> Result<Result<String, String>, String> {
     let (events, mut heard) = mpsc::channel(16);
-    let program = Program { path: path.to_owned(), overrides: overrides.to_vec() };
+    let program = Program { path: path.to_owned(), overrides: overrides.to_vec(), run: None };
     let mut child = Child::start(&program, Generation(1), events).map_err(|error| error.to_string())?;
     let answers = timeout(PATIENCE, ask(&child, &mut heard)).await;
     child.end();

@@ -1,7 +1,9 @@
 use super::{Ends, FLUSH, Leave, PANICKED, RunError, guarded};
-use crate::child::{Child, Program};
+use crate::child::{Child, FromChild, Program};
 use crate::core::ids::Generation;
-use rustix::process::{Pid, test_kill_process};
+use crate::stop::sweep::sweep;
+use crate::stop::tree::{Marked, Scope};
+use crate::transport::Frame;
 use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
@@ -10,24 +12,39 @@ use tokio::time::Instant;
 
 /// What the pipe to the client holds in these tests.
 const PIPE: usize = 1 << 20;
-/// A Codex that takes neither the end of its input nor SIGTERM.
-const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM\necho ready\nwhile :; do sleep 0.05; done\n";
+/// A Codex that takes neither the end of its input nor SIGTERM, and has a command that left its group.
+const STUBBORN: &str =
+    "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\necho $!\nwhile :; do sleep 0.05; done\n";
+
+/// Processes that were seen to run.
+#[derive(Default)]
+struct Seen {
+    codex: Cell<Option<u32>>,
+    command: Cell<Option<u32>>,
+}
+
+/// A mark that no other run of these tests has.
+fn run(name: &str) -> String {
+    format!("{name}-{}", crate::run::nonce())
+}
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// Serves as the loop would: with a Codex, and with lines that nobody has written yet.
-async fn serving(ends: Ends<'_>, pid: &Cell<Option<u32>>, lines: &[String]) -> (Child, tempfile::TempDir) {
+async fn serving(ends: Ends<'_>, run: &str, seen: &Seen, lines: &[String]) -> (Child, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("codex");
     std::fs::write(&path, STUBBORN).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let program = Program { path, overrides: Vec::new() };
+    let program = Program { path, overrides: Vec::new(), run: Some(run.to_owned()) };
     let child = Child::start(&program, Generation(1), ends.children).unwrap();
-    pid.set(child.pid());
+    seen.codex.set(child.pid());
     // Its first line: from here on it ignores SIGTERM.
-    ends.from_children.recv().await.unwrap();
+    let said = ends.from_children.recv().await.unwrap();
+    let FromChild::Frame { frame: Frame::Line(line), .. } = said else { panic!("{said:?}") };
+    seen.command.set(std::str::from_utf8(&line).unwrap().parse().ok());
     lines.iter().for_each(|line| ends.client.push(line.clone()));
     (child, dir)
 }
@@ -38,26 +55,30 @@ fn received(mut client: DuplexStream) -> String {
     text
 }
 
+/// A zombie that nobody has reaped yet is not.
 fn is_alive(pid: Option<u32>) -> bool {
-    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap()));
-    test_kill_process(pid.expect("a Codex was started")).is_ok()
+    let pid = pid.expect("it was started");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
 #[test]
 fn a_panic_of_ours_leaves_no_codex_and_the_client_gets_what_was_queued() {
     let (ours, client) = duplex(PIPE);
     let lines = ["one".to_owned(), "x".repeat(300_000)];
-    let pid = Cell::new(None);
+    let (seen, run) = (Seen::default(), run("panic"));
     let outcome = guarded(
         runtime(),
+        &run,
         || ours,
         async |ends| {
-            let _held = serving(ends, &pid, &lines).await;
+            let _held = serving(ends, &run, &seen, &lines).await;
             panic!("on purpose")
         },
     );
     assert_eq!(outcome.unwrap(), PANICKED);
-    assert!(!is_alive(pid.get()), "Codex outlived us");
+    assert!(!is_alive(seen.codex.get()), "Codex outlived us");
+    assert!(!is_alive(seen.command.get()), "a command that left its group outlived us");
     assert_eq!(received(client), format!("{}\n", lines.join("\n")));
 }
 
@@ -67,6 +88,7 @@ fn a_panic_before_any_codex_is_no_other_case() {
     let (ours, client) = duplex(PIPE);
     let outcome = guarded(
         runtime(),
+        &run("no-codex"),
         || ours,
         async |ends| {
             ends.client.push("one".to_owned());
@@ -83,18 +105,24 @@ fn a_client_that_reads_nothing_holds_neither_a_panic_nor_an_end() {
     for panics in [true, false] {
         // The far end is held open and never read.
         let (ours, client) = duplex(1);
-        let pid = Cell::new(None);
+        let (seen, run) = (Seen::default(), run(if panics { "deaf-panic" } else { "deaf" }));
         let outcome = guarded(
             runtime(),
+            &run,
             || ours,
             async |ends| {
-                let _held = serving(ends, &pid, &["never read".to_owned()]).await;
+                let _held = serving(ends, &run, &seen, &["never read".to_owned()]).await;
                 assert!(!panics, "on purpose");
                 Ok::<Leave, RunError>(Leave::Clean(0))
             },
         );
         assert_eq!(outcome.unwrap(), if panics { PANICKED } else { 0 });
-        assert!(!is_alive(pid.get()), "Codex outlived us");
+        assert!(!is_alive(seen.codex.get()), "Codex outlived us");
+        if !panics {
+            // Here nobody played the core, which ends the commands of its sessions.
+            sweep(&Scope { marked: Marked::Run(run), app_server: None });
+        }
+        assert!(!is_alive(seen.command.get()), "a command that left its group outlived us");
         drop(client);
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct World {
     client: Outbox,
     overrides: Vec<String>,
     codex: Sought,
+    /// Marks everything that runs below our app-servers.
+    nonce: String,
     from_children: Sender<FromChild>,
     happened: UnboundedSender<Event>,
     children: BTreeMap<Generation, Child>,
@@ -35,7 +37,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         client: Outbox,
-        (codex, overrides): (Sought, Vec<String>),
+        (codex, overrides, nonce): (Sought, Vec<String>, String),
         from_children: Sender<FromChild>,
         happened: UnboundedSender<Event>,
     ) -> Self {
@@ -43,6 +45,7 @@ impl World {
             client,
             overrides,
             codex,
+            nonce,
             from_children,
             happened,
             children: BTreeMap::new(),
@@ -83,7 +86,7 @@ impl World {
 
     fn start(&mut self, generation: Generation) {
         let started = locate(&self.codex).map_err(|error| error.to_string()).and_then(|path| {
-            let program = Program { path, overrides: self.overrides.clone() };
+            let program = Program { path, overrides: self.overrides.clone(), run: Some(self.nonce.clone()) };
             let child = Child::start(&program, generation, self.from_children.clone());
             child.map_err(|error| error.to_string())
         });

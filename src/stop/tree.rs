@@ -12,6 +12,9 @@ pub const MARKER: &str = "CODEX_THREAD_ID";
 /// Name of the variable that holds the item id of the command.
 pub const COMMAND_MARKER: &str = "CODEX_TOOL_CALL_ID";
 
+/// Name of the variable by which everything below an app-server of ours tells whose it is.
+pub const RUN_MARKER: &str = "APPSERVER_ACP_RUN";
+
 // The sandbox around a command: it passes no signal on, and reports its own death as the command's.
 const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
 
@@ -60,6 +63,8 @@ pub struct Scope {
 pub enum Marked {
     /// Any of these threads.
     Threads(BTreeSet<ThreadId>),
+    /// Any command of this run of ours, by its nonce.
+    Run(String),
     /// This command of this thread.
     Command { thread: ThreadId, item: ItemId },
 }
@@ -194,6 +199,7 @@ impl Marked {
     fn is_in(&self, environ: &[OsString]) -> bool {
         let value = |sought: &str| marker(environ, sought);
         match self {
+            Self::Run(nonce) => value(RUN_MARKER) == Some(nonce),
             Self::Threads(threads) => value(MARKER).is_some_and(|it| threads.contains(&ThreadId::new(it))),
             Self::Command { thread, item } => {
                 value(COMMAND_MARKER) == Some(item.as_str()) && value(MARKER) == Some(thread.as_str())

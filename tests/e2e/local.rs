@@ -65,6 +65,10 @@ async fn shown(version: Version) {
         ] {
             ensure!(shown.contains(part), "no {part:?} in {shown}");
         }
+        // What a panic of ours would be swept by.
+        let environment = std::fs::read(format!("/proc/{pid}/environ"))?;
+        let is_marked = environment.split(|byte| *byte == 0).any(|it| it.starts_with(b"APPSERVER_ACP_RUN="));
+        ensure!(is_marked, "codex did not pass our mark on");
         client.end().await?;
         Ok(())
     })
