@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use super::{Ends, FLUSH, Leave, PANICKED, RunError, guarded};
 use crate::child::{Child, FromChild, Program};
 use crate::core::ids::Generation;
