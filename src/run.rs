@@ -207,6 +207,7 @@ fn log(record: &Record<'_>) {
             | Departure::Sweep { .. }
             | Departure::Stop { .. }
             | Departure::Survey { .. }
+            | Departure::Watch { .. }
             | Departure::Exit { .. } => {}
         }
     }

@@ -15,6 +15,14 @@ pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) 
     if says("output") && bytes(&update["output"]["data"]).is_none() {
         found.add("base64", id.to_owned());
     }
+    if is_vitals(update) {
+        if exited {
+            found.add("vitals-after-exit", id.to_owned());
+        }
+        if known.is_none() {
+            found.add("vitals-before-terminal", id.to_owned());
+        }
+    }
     if exited {
         if update.get("exitStatus").is_some() {
             found.add("second-exit", format!("{id} {}", update["exitStatus"]));
@@ -51,6 +59,11 @@ pub(super) fn check_chunk(store: &Store, update: &Value, found: &mut Findings) {
 /// Whether a terminal runs as far as the client knows; `None` if it does not know it.
 pub(super) fn is_live(store: &Store, id: &str) -> Option<bool> {
     Some(!store.get("terminal", id)?["exitStatus"].is_object())
+}
+
+/// Whether it tells how processes do.
+fn is_vitals(update: &Value) -> bool {
+    update["_meta"]["dev.appserver-acp"]["pid"].is_number()
 }
 
 fn id(update: &Value) -> &str {
