@@ -83,9 +83,6 @@ pub(crate) struct Live {
     pub(crate) flushed: Option<Tick>,
     /// A timer is armed for the rest.
     pub(crate) armed: bool,
-    /// When it was first seen with its process.
-    #[expect(dead_code, reason = "read by /ps")]
-    pub(crate) since: Tick,
     pub(crate) watch: Watch,
     /// How its processes did at last.
     pub(crate) vitals: Option<Vitals>,
@@ -294,14 +291,13 @@ impl Call {
 
 impl Live {
     /// A command that runs from now on, as far as we know, and of which nothing was told.
-    pub(crate) fn new(terminal: Announced, process: Option<ProcessId>, output: Output, now: Tick) -> Self {
+    pub(crate) fn new(terminal: Announced, process: Option<ProcessId>, output: Output) -> Self {
         Self {
             terminal,
             process,
             output,
             flushed: None,
             armed: false,
-            since: now,
             watch: Watch::NotYet,
             vitals: None,
             vitals_wait: false,

@@ -75,7 +75,7 @@ impl Session {
             size: None,
             can_cancel: process.is_some(),
         };
-        let live = Live::new(Announced::by_update(terminal), process, output, cx.now);
+        let live = Live::new(Announced::by_update(terminal), process, output);
         let is_foreground = command.own_shell || (is_foreground && !command.handed_back);
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
