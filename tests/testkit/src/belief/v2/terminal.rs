@@ -4,6 +4,9 @@ use crate::belief::Findings;
 use crate::belief::fold::{Store, bytes};
 use serde_json::Value;
 
+/// The key of everything that only our adapter says.
+const OURS: &str = "dev.appserver-acp";
+
 pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) {
     let id = id(update);
     let known = store.get("terminal", id);
@@ -34,6 +37,9 @@ pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) 
             found.add("capabilities-after-exit", id.to_owned());
         }
     } else if says("exitStatus") {
+        if known.is_some_and(is_vitals) && update["_meta"].get(OURS).is_none() {
+            found.add("vitals-after-exit", format!("{id} keeps them"));
+        }
         let kept = match update.get("capabilities") {
             Some(capabilities) => !capabilities.is_null(),
             None => known.is_some_and(|terminal| terminal.get("capabilities").is_some()),
@@ -63,7 +69,7 @@ pub(super) fn is_live(store: &Store, id: &str) -> Option<bool> {
 
 /// Whether it tells how processes do.
 fn is_vitals(update: &Value) -> bool {
-    update["_meta"]["dev.appserver-acp"]["pid"].is_number()
+    update["_meta"][OURS]["pid"].is_number()
 }
 
 fn id(update: &Value) -> &str {
