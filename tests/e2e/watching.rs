@@ -154,3 +154,30 @@ async fn a_leader_that_leaves_a_child_with_its_output() {
 fn updates<'a>(seen: &'a crate::seen::Seen, session: &'a str) -> impl Iterator<Item = &'a Value> + 'a {
     seen.updates(session, 0).map(|(_, update)| update)
 }
+
+/// One more than Codex keeps: it ends the oldest, and says so; nothing else ends.
+#[tokio::test]
+async fn one_more_than_codex_keeps() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let ids: Vec<String> = (0..65).map(|n| format!("cmd-{n}")).collect();
+        // One after the other: the oldest is to be known.
+        let script = ids
+            .iter()
+            .fold(Script::new(), |script, id| script.step(exec("exec sleep 1000").id(id).yield_ms(250)));
+        session.turn(&script.step(say("started")).prompt("start")).await?;
+        assert_eq!(session.ended("cmd-0").await?, Ended::Unknown);
+        let kept: Vec<&str> = ids[1..].iter().map(String::as_str).collect();
+        session.until_listed(&kept).await?;
+        for id in &kept {
+            until(&session, id, |_| true).await?;
+        }
+        session.until_listed(&kept).await?;
+        session.close().await?;
+        session.until_dead().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
