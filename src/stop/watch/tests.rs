@@ -55,7 +55,7 @@ impl Rig {
     /// Starts `script` as command `item`, leader of its session as under Codex; it must write a line
     /// when it is ready. Its pid.
     fn start(&mut self, item: &str, script: &str) -> u32 {
-        // Without a fork of `setsid` the pid is that of the script.
+        // `setsid` forks only where it leads a group already: the pid is that of the script.
         self.launch(Command::new("setsid").args(["sh", "-c", script]).env(COMMAND_MARKER, item))
     }
 
@@ -157,7 +157,6 @@ fn a_busy_child_shows() {
     rig.begin(ONE, "busy");
     let busy = rig.until(ONE, |it| it.cpu_percent > 0 && it.processes == 2);
     assert_eq!(busy.pid, pid);
-    assert!(busy.cpu_percent <= 150, "one core is 100: {busy:?}");
     rig.say(0, "end");
     rig.line(0);
 }
