@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Under a backlog nothing is asked: what runs against time keeps Codex from being held back.
+    /// Under a backlog nothing is asked: an answer that is owed keeps Codex from being held back.
     fn look_later(&mut self, cx: &mut Cx<'_>) {
         let is_due = cx.desk.pressure == Pressure::Low && self.has_unwatchable();
         if is_due && cx.desk.watches.looking.insert(self.id.clone()) {
