@@ -113,6 +113,7 @@ impl Bridge {
                 let (session, found) = (session.clone(), found.to_vec());
                 self.inputs.push_back(Input::Surveyed { session, found });
             }
+            Arrival::Watched { watch, report } => self.inputs.push_back(Input::Watched { watch, report }),
             Arrival::Signal(number) => self.inputs.push_back(Input::Signal(number)),
         }
     }
@@ -214,6 +215,7 @@ impl Bridge {
                 Effect::Sweep { generation, threads } => out.push(Departure::Sweep { generation, threads }),
                 Effect::Stop { stop, act } => out.push(Departure::Stop { stop, act }),
                 Effect::Survey { session, thread } => out.push(Departure::Survey { session, thread }),
+                Effect::Watch { watch, act } => out.push(Departure::Watch { watch, act }),
                 Effect::Exit { code } => out.push(Departure::Exit { code }),
                 Effect::Anomaly(anomaly) => out.push(note(anomaly)),
             }

@@ -40,6 +40,8 @@ mod timer;
 mod told;
 mod turn;
 pub mod update;
+pub mod vitals;
+mod watching;
 
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
@@ -114,7 +116,9 @@ impl Core {
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
         for session in std::mem::take(&mut self.desk.closed) {
-            self.sessions.remove(&session);
+            if let Some(mut session) = self.sessions.remove(&session) {
+                session.unwatch_all(&mut self.split(now, out).1);
+            }
         }
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);

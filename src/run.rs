@@ -214,6 +214,7 @@ fn log(record: &Record<'_>) {
             | Departure::Sweep { .. }
             | Departure::Stop { .. }
             | Departure::Survey { .. }
+            | Departure::Watch { .. }
             | Departure::Exit { .. } => {}
         }
     }

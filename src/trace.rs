@@ -9,6 +9,7 @@ pub mod step;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::Departure;

@@ -20,3 +20,5 @@ mod prompts;
 mod resumes;
 #[path = "faults/rig.rs"]
 mod rig;
+#[path = "faults/watches.rs"]
+mod watches;

@@ -20,5 +20,7 @@ mod thread;
 mod values;
 #[path = "replay/verdicts.rs"]
 mod verdicts;
+#[path = "replay/watches.rs"]
+mod watches;
 #[path = "replay/world.rs"]
 mod world;

@@ -136,6 +136,7 @@ impl Desk {
                     | Departure::Sweep { .. }
                     | Departure::Stop { .. }
                     | Departure::Survey { .. }
+                    | Departure::Watch { .. }
                     | Departure::Exit { .. }
                     | Departure::Noted(_) => {}
                 }

@@ -1,7 +1,9 @@
 //! What we say under `_meta`: one reverse-DNS key, documented field by field in docs/META.md.
 
+use super::time;
 use crate::core::ids::TerminalId;
 use crate::core::update::{EndedBy, ExitAccount};
+use crate::core::vitals::Vitals;
 use serde_json::{Map, Value, json};
 
 /// The key of everything of ours inside an ACP `_meta`.
@@ -35,6 +37,21 @@ pub(crate) fn exit(account: &ExitAccount) -> Option<Map<String, Value>> {
         fields.insert("looksLike".into(), name.into());
     }
     Some(under_key(Value::Object(fields)))
+}
+
+/// How the processes of a terminal do.
+pub(crate) fn vitals(vitals: &Vitals) -> Map<String, Value> {
+    let mut fields = json!({
+        "pid": vitals.pid,
+        "processes": vitals.processes,
+        "cpuPercent": vitals.cpu_percent,
+        "memoryBytes": vitals.memory,
+    });
+    let started = i64::try_from(vitals.started).ok().filter(|at| *at > 0);
+    if let Some(at) = started.and_then(time::iso8601) {
+        fields["startedAt"] = at.into();
+    }
+    under_key(fields)
 }
 
 /// The terminals that go on after a v1 prompt's answer; an empty list says that none does.

@@ -3,6 +3,7 @@
 mod fuzz;
 mod handshake;
 mod input;
+mod meta_fields;
 mod outcome;
 mod v1_terminals;
 mod v1_updates;

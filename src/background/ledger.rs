@@ -4,7 +4,8 @@
 
 use super::exit::Stop;
 use super::output::Output;
-use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId};
+use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId, WatchId};
+use crate::core::vitals::Vitals;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ended items whose late messages are still recognised.
@@ -82,6 +83,20 @@ pub(crate) struct Live {
     pub(crate) flushed: Option<Tick>,
     /// A timer is armed for the rest.
     pub(crate) armed: bool,
+    pub(crate) watch: Watch,
+    /// How its processes did at last.
+    pub(crate) vitals: Option<Vitals>,
+    /// The client was not told of them, because it does not keep up.
+    pub(crate) vitals_wait: bool,
+}
+
+/// Whether the processes of a command are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    NotYet,
+    On(WatchId),
+    /// They were not found, or the leader is gone.
+    Impossible,
 }
 
 /// A terminal that the client has been told of. Only the announcing function makes one.
@@ -223,6 +238,11 @@ impl Ledger {
             .collect()
     }
 
+    /// Whether there is an open call like this.
+    pub(crate) fn has(&self, is_it: impl Fn(&Call) -> bool) -> bool {
+        self.open.values().any(is_it)
+    }
+
     /// Order of the call that was opened last.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
@@ -265,6 +285,22 @@ impl Call {
         match &self.work {
             Work::Tool => true,
             Work::Command(command) => matches!(command.life, Life::Running(_)),
+        }
+    }
+}
+
+impl Live {
+    /// A command that runs from now on, as far as we know, and of which nothing was told.
+    pub(crate) fn new(terminal: Announced, process: Option<ProcessId>, output: Output) -> Self {
+        Self {
+            terminal,
+            process,
+            output,
+            flushed: None,
+            armed: false,
+            watch: Watch::NotYet,
+            vitals: None,
+            vitals_wait: false,
         }
     }
 }

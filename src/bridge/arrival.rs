@@ -2,8 +2,9 @@
 //!
 //! Borrows everything, so that a trace, a test and the loop can all offer what they hold.
 
-use crate::core::ids::{Generation, SessionId, StopId};
+use crate::core::ids::{Generation, SessionId, StopId, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
+use crate::core::vitals::WatchReport;
 
 /// One thing that happened. Lines come without their line ending.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub enum Arrival<'a> {
     Stop { stop: StopId, report: StopReport },
     /// A survey of what runs is over.
     Surveyed { session: &'a SessionId, found: &'a [Found] },
+    /// What the processes of a listed command do.
+    Watched { watch: WatchId, report: WatchReport },
     /// A signal reached us.
     Signal(i32),
 }

@@ -2,7 +2,8 @@
 
 use crate::acp::dropped::Dropped;
 use crate::core::effect::{Anomaly, StopAct};
-use crate::core::ids::{Generation, SessionId, StopId, ThreadId};
+use crate::core::ids::{Generation, SessionId, StopId, ThreadId, WatchId};
+use crate::core::vitals::WatchAct;
 
 /// One thing to do. Lines come without their newline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Departure {
     Stop { stop: StopId, act: StopAct },
     /// Look at what the commands of a thread have running.
     Survey { session: SessionId, thread: ThreadId },
+    /// Watch the processes of a command, or no longer.
+    Watch { watch: WatchId, act: WatchAct },
     /// Leave, once everything before is written.
     Exit { code: i32 },
     /// Nothing to do, but worth knowing.

@@ -6,6 +6,7 @@
 mod tests;
 
 use crate::core::input::{Gentle, Pressure, StopReport};
+use crate::core::vitals::WatchReport;
 use crate::trace::step::{Received, Step};
 use crate::trace::{self, TraceError};
 use serde_json::Value;
@@ -111,6 +112,9 @@ fn received(input: &Received) -> Row {
         Received::Surveyed { found, .. } => {
             Row::of("", "", &format!("(surveyed: {} commands with processes)", found.len()), "")
         }
+        Received::Watched { watch, report } => {
+            Row::of("", "", &format!("(watch {}: {})", watch.0, watched_in_words(*report)), "")
+        }
         Received::Signal(number) => Row::of("", "", &format!("(signal {number})"), ""),
     }
 }
@@ -122,9 +126,11 @@ fn sent(out: &Value) -> Row {
     if let Some(message) = out.get("codex") {
         return Row::of("", &format!("<- {}", in_words(message)), "", "");
     }
-    if let Some(stop) = out.get("stop") {
-        let words = format!("* stop {}: {} {}", stop["id"], text(&stop["act"]), text(&stop["item"]));
-        return Row::of("", "", short(&words).trim_end(), "");
+    for name in ["stop", "watch"] {
+        if let Some(it) = out.get(name) {
+            let words = format!("* {name} {}: {} {}", it["id"], text(&it["act"]), text(&it["item"]));
+            return Row::of("", "", short(&words).trim_end(), "");
+        }
     }
     let mut members = out.as_object().into_iter().flatten();
     match members.next() {
@@ -142,6 +148,16 @@ fn report_in_words(report: StopReport) -> String {
         StopReport::Left { left, escaped, killed } => {
             format!("{left} left, {escaped} escaped, {killed} killed")
         }
+    }
+}
+
+fn watched_in_words(report: WatchReport) -> String {
+    match report {
+        WatchReport::Vitals(it) => {
+            format!("{} processes, {} % cpu, {} MiB", it.processes, it.cpu_percent, it.memory >> 20)
+        }
+        WatchReport::Ended => "its leader ended".to_owned(),
+        WatchReport::NotFound => "no process found".to_owned(),
     }
 }
 

@@ -75,11 +75,11 @@ impl Session {
             size: None,
             can_cancel: process.is_some(),
         };
-        let live =
-            Live { terminal: Announced::by_update(terminal), process, output, flushed: None, armed: false };
+        let live = Live::new(Announced::by_update(terminal), process, output);
         let is_foreground = command.own_shell || (is_foreground && !command.handed_back);
         command.life = if is_foreground { Life::Running(live) } else { Life::Background(live) };
         self.emit(cx, Update::TerminalOpened(opened));
+        self.watch_listed(cx);
         // Its stop was wished for before it had a process, or the session closes around it.
         let stop =
             self.ledger.command_mut(item).and_then(|command| command.stop.as_ref()).map(|stop| stop.by);
@@ -141,12 +141,17 @@ impl Session {
         let can_cancel = live.process.is_some();
         let News::Snapshot(text) = live.output.take_all() else { return };
         live.flushed = Some(cx.now);
+        let vitals = live.vitals;
+        live.vitals_wait = false;
         self.emit_ahead(cx, Update::CallOpened(reopened(call, &script)));
         let opened =
             TerminalOpened { terminal: terminal.clone(), command: script, cwd, size: None, can_cancel };
         self.emit_ahead(cx, Update::TerminalOpened(opened));
         if !text.is_empty() {
-            self.emit_ahead(cx, Update::TerminalSnapshot { terminal, text });
+            self.emit_ahead(cx, Update::TerminalSnapshot { terminal: terminal.clone(), text });
+        }
+        if let Some(vitals) = vitals {
+            self.emit_ahead(cx, Update::TerminalVitals { terminal, vitals });
         }
     }
 
@@ -341,6 +346,7 @@ impl Session {
             self.wake_due |= wakes && exit.account.by.is_no_wish();
         }
         if let Some(live) = command.live_mut() {
+            cx.desk.watches.end(live.watch, cx.out);
             let terminal = live.terminal.terminal().clone();
             let update = match (live.output.settle(aggregated), cx.display()) {
                 (None, _) => None,

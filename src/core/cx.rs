@@ -9,6 +9,7 @@ use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
 use super::sweeper::Sweeper;
 use super::timer::Timers;
+use super::watching::Watches;
 use std::collections::BTreeMap;
 
 /// The rest of the core, borrowed for one step.
@@ -47,6 +48,7 @@ pub(crate) struct Desk {
     next_key: u64,
     next_stop: u32,
     stops: BTreeMap<StopId, (SessionId, ItemId)>,
+    pub(crate) watches: Watches,
 }
 
 impl Default for Desk {
@@ -60,6 +62,7 @@ impl Default for Desk {
             next_key: 0,
             next_stop: 0,
             stops: BTreeMap::new(),
+            watches: Watches::default(),
         }
     }
 }

@@ -25,6 +25,7 @@ impl Core {
             Input::Surveyed { session, found } => {
                 self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
             }
+            Input::Watched { watch, report } => self.watched(now, watch, report, out),
             Input::Signal(number) => self.leave(now, 128 + number, out),
         }
     }
@@ -70,6 +71,7 @@ impl Core {
                 Timer::Recheck { session } => {
                     self.with(now, &session, out, |session, cx| session.poll_terminals(cx));
                 }
+                Timer::Unwatchable { session } => self.look_for_unwatchable(now, &session, out),
                 Timer::TurnBound { session, turn } => {
                     self.with(now, &session, out, |session, cx| session.turn_bound(cx, &turn));
                 }
@@ -111,6 +113,7 @@ impl Core {
             let (sessions, mut cx) = self.split(now, out);
             for session in sessions.values_mut() {
                 session.go_on_replaying(&mut cx);
+                session.go_on_watching(&mut cx);
             }
         }
     }

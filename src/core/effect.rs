@@ -3,9 +3,10 @@
 use super::ask::Ask;
 use super::codex::{CodexAnswer, CodexRequest};
 use super::failure::Failure;
-use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId};
+use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId, WatchId};
 use super::request::{Reply, Ticket};
 use super::update::Update;
+use super::vitals::WatchAct;
 
 /// One thing to do.
 #[derive(Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub enum Effect {
     Stop { stop: StopId, act: StopAct },
     /// Look at everything that the commands of a thread have running; answered by `Input::Surveyed`.
     Survey { session: SessionId, thread: ThreadId },
+    /// Watch the processes of a command, or no longer (D11); off the loop, answered by `Input::Watched`.
+    Watch { watch: WatchId, act: WatchAct },
     /// Leave with this exit code, once everything before is written.
     Exit { code: i32 },
     /// Something did not fit; counted, logged, harmless.

@@ -2,8 +2,9 @@
 
 use super::ask::Answer;
 use super::codex::FromCodex;
-use super::ids::{AskId, Generation, ItemId, RequestId, SessionId, StopId};
+use super::ids::{AskId, Generation, ItemId, RequestId, SessionId, StopId, WatchId};
 use super::request::{ClientProfile, Request, Ticket};
+use super::vitals::WatchReport;
 
 /// One input of `Core::step`.
 #[derive(Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub enum Input {
     Stop { stop: StopId, report: StopReport },
     /// What a session's commands have running, as an `Effect::Survey` asked.
     Surveyed { session: SessionId, found: Vec<Found> },
+    /// What the processes of a listed command do.
+    Watched { watch: WatchId, report: WatchReport },
     /// SIGTERM, SIGINT or SIGHUP reached us; the number becomes the exit code 128+n.
     Signal(i32),
 }

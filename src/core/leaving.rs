@@ -80,6 +80,7 @@ impl Core {
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
+            session.unwatch_all(&mut cx);
             session.app_server_lost(&mut cx, &failure, was_running, generation);
         }
         self.losses.insert(generation, failure);

@@ -294,6 +294,7 @@ fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
         Update::TerminalOpened(opened) => has(&opened.terminal),
         Update::TerminalOutput { terminal, .. }
         | Update::TerminalSnapshot { terminal, .. }
+        | Update::TerminalVitals { terminal, .. }
         | Update::TerminalExited { terminal, .. } => has(terminal),
         // The resume reports the state itself.
         Update::State(_) => true,

@@ -12,6 +12,8 @@ pub(crate) enum Timer {
     Flush { session: SessionId, item: ItemId },
     /// A command was missing from a complete list.
     Recheck { session: SessionId },
+    /// A listed command cannot be watched: only Codex's list can tell of its end.
+    Unwatchable { session: SessionId },
     /// A cancelled turn waits for the ends of its commands.
     TurnBound { session: SessionId, turn: TurnId },
     /// The grace of a stop is over.
@@ -43,6 +45,7 @@ impl Timer {
         match self {
             Self::Flush { .. } => "output waits to be sent",
             Self::Recheck { .. } => "a command was missing from the list",
+            Self::Unwatchable { .. } => "a listed command cannot be watched",
             Self::TurnBound { .. } => "a cancelled turn waits for its commands",
             Self::Grace { .. } => "a stopped command has its grace",
             Self::StopBound { .. } => "the last look at a stopped command is awaited",

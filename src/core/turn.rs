@@ -230,6 +230,7 @@ impl Session {
         self.close_unfinished(cx, &stop);
         self.flush_all(cx);
         self.detach_all();
+        self.watch_listed(cx);
         self.report_end(cx, stop.clone());
         self.woken &= turn.waiting.is_empty();
         for ticket in turn.waiting {
@@ -326,6 +327,7 @@ impl Session {
         if let Some(command) = self.ledger.command_mut(item) {
             command.detach();
         }
+        self.watch_listed(cx);
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -3,6 +3,7 @@
 //! Both encoders match these in full: a new variant breaks both at compile time.
 
 use super::ids::{ItemId, Json, MessageId, SessionId, TerminalId, ToolCallId};
+use super::vitals::Vitals;
 
 /// Omitted, cleared or replaced: the three states of an ACP patch field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum Update {
     TerminalOutput { terminal: TerminalId, text: String },
     /// The whole output: replaces everything sent before.
     TerminalSnapshot { terminal: TerminalId, text: String },
+    /// How its processes do; only between its opening and its exit.
+    TerminalVitals { terminal: TerminalId, vitals: Vitals },
     /// The process ended: exactly once per terminal, after its last output.
     TerminalExited { terminal: TerminalId, exit: Exit },
     /// State and background list, complete. Made by one function only (D1).

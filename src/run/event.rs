@@ -2,8 +2,9 @@
 
 use crate::bridge::arrival::Arrival;
 use crate::child::FromChild;
-use crate::core::ids::{Generation, SessionId, StopId};
+use crate::core::ids::{Generation, SessionId, StopId, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
+use crate::core::vitals::WatchReport;
 use crate::transport::Frame;
 
 /// What the loop takes from its inputs.
@@ -17,6 +18,7 @@ pub(crate) enum Event {
     Swept { generation: Generation, report: SweepReport },
     Stop { stop: StopId, report: StopReport },
     Surveyed { session: SessionId, found: Vec<Found> },
+    Watched { watch: WatchId, report: WatchReport },
     Signal(i32),
     Deadline,
 }
@@ -44,6 +46,7 @@ impl Event {
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
+            Self::Watched { watch, report } => Arrival::Watched { watch: *watch, report: *report },
             Self::Signal(number) => Arrival::Signal(*number),
             Self::Deadline => Arrival::Deadline,
         }

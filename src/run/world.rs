@@ -6,18 +6,20 @@ use super::event::Event;
 use crate::bridge::departure::Departure;
 use crate::child::{Child, FromChild, Program};
 use crate::core::effect::StopAct;
-use crate::core::ids::{Generation, SessionId, StopId, ThreadId};
+use crate::core::ids::{Generation, SessionId, StopId, ThreadId, WatchId};
 use crate::core::input::StopReport;
+use crate::core::vitals::{WatchAct, WatchReport};
 use crate::locate::{Sought, locate};
 use crate::queue::Outbox;
 use crate::stop::reach::Reach;
 use crate::stop::survey::survey;
 use crate::stop::sweep::sweep;
 use crate::stop::tree::{Marked, Scope};
+use crate::stop::watch::Watch;
 use std::collections::BTreeMap;
 use tokio::sync::mpsc::{Sender, UnboundedSender};
 
-/// What the loop acts on. Dropping it ends every app-server and gives up every stop.
+/// What the loop acts on. Dropping it ends every app-server and gives up every stop and watch.
 #[derive(Debug)]
 pub(crate) struct World {
     client: Outbox,
@@ -32,6 +34,8 @@ pub(crate) struct World {
     pids: BTreeMap<Generation, u32>,
     /// Started with the first stop.
     reach: Option<Reach>,
+    /// Started with the first watch.
+    watch: Option<Watch>,
 }
 
 impl World {
@@ -51,6 +55,7 @@ impl World {
             children: BTreeMap::new(),
             pids: BTreeMap::new(),
             reach: None,
+            watch: None,
         }
     }
 
@@ -78,6 +83,7 @@ impl World {
             Departure::Sweep { generation, threads } => self.sweep(generation, threads),
             Departure::Stop { stop, act } => self.stop(stop, act),
             Departure::Survey { session, thread } => self.survey(session, thread),
+            Departure::Watch { watch, act } => self.watch(watch, act),
             Departure::Exit { code } => return Some(code),
             Departure::Noted(_) => {}
         }
@@ -149,6 +155,28 @@ impl World {
             }
         };
         reach.act(stop, act, app_server);
+    }
+
+    fn watch(&mut self, id: WatchId, act: WatchAct) {
+        let app_server = self.app_server();
+        let watch = match &self.watch {
+            Some(watch) => watch,
+            None => {
+                let happened = self.happened.clone();
+                let started = Watch::start(move |watch, report| {
+                    // The loop may be over by now.
+                    let _ = happened.send(Event::Watched { watch, report });
+                });
+                match started {
+                    Ok(watch) => self.watch.insert(watch),
+                    Err(error) => {
+                        tracing::error!(%error, "no thread to watch processes");
+                        return self.tell(Event::Watched { watch: id, report: WatchReport::NotFound });
+                    }
+                }
+            }
+        };
+        watch.act(id, act, app_server);
     }
 
     fn tell(&self, event: Event) {

@@ -294,7 +294,6 @@ impl Pursuit {
 }
 
 impl Leader {
-    /// The child of the app-server; of an app-server that died, the first to lead a session.
     fn among(
         members: &BTreeMap<ProcessKey, Role>,
         processes: &Processes,
@@ -303,10 +302,7 @@ impl Leader {
         let leads_session = |key: &ProcessKey| processes.session(*key) == Some(key.pid);
         let age = |key: &ProcessKey| (key.started, key.pid);
         let parent = |key: &ProcessKey| processes.parent(*key);
-        let child = members.keys().find(|key| app_server.is_some() && parent(key) == app_server);
-        let first = || members.keys().filter(|key| leads_session(key)).min_by_key(|key| age(key));
-        let oldest = || members.keys().min_by_key(|key| age(key));
-        let leader = *child.or_else(first).or_else(oldest)?;
+        let leader = processes.leader(members, app_server)?;
         let is_wrapper =
             |pid: u32| members.iter().any(|(key, role)| key.pid == pid && *role == Role::Wrapper);
         let is_inside = |key: &ProcessKey| parent(key).is_some_and(is_wrapper);

@@ -69,6 +69,15 @@ pub enum Marked {
     Command { thread: ThreadId, item: ItemId },
 }
 
+/// What a process takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// Processor time since it started, in milliseconds; that of its children is not in it.
+    pub(crate) cpu_ms: u64,
+    /// Bytes of resident memory.
+    pub(crate) memory: u64,
+}
+
 /// The table of all processes, as of the last look.
 #[derive(Debug)]
 pub struct Processes(System);
@@ -96,6 +105,7 @@ impl Processes {
     pub fn look_again(&mut self) {
         let what =
             ProcessRefreshKind::nothing().with_environ(UpdateKind::Always).with_cmd(UpdateKind::Always);
+        let what = what.without_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what);
     }
 
@@ -103,7 +113,7 @@ impl Processes {
     pub fn alive(&mut self, keys: impl IntoIterator<Item = ProcessKey>) -> BTreeSet<ProcessKey> {
         let keys: Vec<ProcessKey> = keys.into_iter().collect();
         let pids: Vec<Pid> = keys.iter().map(|key| Pid::from_u32(key.pid)).collect();
-        let what = ProcessRefreshKind::nothing();
+        let what = ProcessRefreshKind::nothing().without_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
         keys.into_iter().filter(|key| self.find(*key).is_some_and(is_alive)).collect()
     }
@@ -134,6 +144,16 @@ impl Processes {
         marker(self.find(key)?.environ(), COMMAND_MARKER).map(ItemId::new)
     }
 
+    /// Looks at these processes only, and weighs those that live.
+    pub(crate) fn weigh(&mut self, pids: impl IntoIterator<Item = u32>) -> BTreeMap<ProcessKey, Weight> {
+        let pids: Vec<Pid> = pids.into_iter().map(Pid::from_u32).collect();
+        let what = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
+        let found = pids.iter().filter_map(|pid| self.0.process(*pid)).filter(|it| is_alive(it));
+        let weight = |it: &Process| Weight { cpu_ms: it.accumulated_cpu_time(), memory: it.memory() };
+        found.map(|it| (key(it), weight(it))).collect()
+    }
+
     /// Living processes with these marks that are ours to end: below our app-server, or below no
     /// living Codex at all (another app-server, a `codex resume` of somebody). Never ourselves or what
     /// we descend from.
@@ -144,6 +164,21 @@ impl Processes {
     /// The same of this session, whatever their environment says.
     pub fn in_session(&self, session: u32, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
         self.ours(scope, |process| process.session_id() == Some(Pid::from_u32(session)))
+    }
+
+    /// The one of these that Codex started: the child of the app-server; of an app-server that died,
+    /// the first to lead a session.
+    pub(crate) fn leader(
+        &self,
+        members: &BTreeMap<ProcessKey, Role>,
+        app_server: Option<u32>,
+    ) -> Option<ProcessKey> {
+        let leads_session = |key: &ProcessKey| self.session(*key) == Some(key.pid);
+        let age = |key: &ProcessKey| (key.started, key.pid);
+        let child = members.keys().find(|key| app_server.is_some() && self.parent(**key) == app_server);
+        let first = || members.keys().filter(|key| leads_session(key)).min_by_key(|key| age(key));
+        let oldest = || members.keys().min_by_key(|key| age(key));
+        child.or_else(first).or_else(oldest).copied()
     }
 
     /// Session of this process, if it is still the same one.

@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::rules::rules_of;
-use super::{reach, survey};
+use super::{reach, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
@@ -85,6 +85,7 @@ fn note(departure: &Departure) -> Option<String> {
         | Departure::Sweep { .. }
         | Departure::Stop { .. }
         | Departure::Survey { .. }
+        | Departure::Watch { .. }
         | Departure::Exit { .. } => None,
     }
 }
@@ -122,6 +123,9 @@ impl Serialize for In<'_> {
             Arrival::Surveyed { session, found } => {
                 map.serialize_entry("surveyed", &survey::of_found(session, found))?;
             }
+            Arrival::Watched { watch, report } => {
+                map.serialize_entry("watched", &watch::of_report(watch, report))?;
+            }
             Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
         }
         map.end()
@@ -149,6 +153,9 @@ impl Serialize for Out<'_> {
             Departure::Survey { session, thread } => {
                 let told = json!({ "session": session.as_str(), "thread": thread.as_str() });
                 map.serialize_entry("survey", &told)?;
+            }
+            Departure::Watch { watch, act } => {
+                map.serialize_entry("watch", &watch::of_act(*watch, act))?;
             }
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
             Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,

@@ -1,11 +1,12 @@
 //! One step of a trace, read back.
 
-use super::{reach, survey};
+use super::{reach, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::core::codex::Preset;
-use crate::core::ids::{Generation, SessionId, StopId, Tick};
+use crate::core::ids::{Generation, SessionId, StopId, Tick, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
+use crate::core::vitals::WatchReport;
 use crate::redact::unread::{Unread, Wrong};
 use crate::transport::CODEX_LINE_MAX;
 use base64::Engine;
@@ -21,9 +22,12 @@ use serde_json::{Map, Value};
 /// that is none), `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_unread`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
 /// (`high` or `low`), `swept`, `stop` (`{"id":n,"report":…}`: `signalled` has `with` and `members`,
-/// `gone` and `left` have counts, `not_found` nothing), `surveyed` (`session` and `found`), `signal`. `out` has `client`, `codex`,
+/// `gone` and `left` have counts, `not_found` nothing), `surveyed` (`session` and `found`), `watched`
+/// (`{"id":n,"report":…}`: `vitals` has `pid`, `processes`, `cpu_percent`, `memory` and `started`, `ended`
+/// and `not_found` nothing), `signal`. `out` has `client`, `codex`,
 /// `start_codex`, `end_codex`, `sweep`, `stop` (`{"id":n,"act":…}`: `ask` has `thread` and `item`,
-/// `finish` and `forget` nothing), `survey`, `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
+/// `finish` and `forget` nothing), `survey`, `watch` (`{"id":n,"act":…}`: `begin` has `thread` and `item`,
+/// `end` nothing), `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
 /// has its `settings` too. By hand, a line that is no message can be written as
 /// `client_text`, `client_base64`, `codex_text` or `codex_base64`.
 #[derive(Clone, Debug)]
@@ -84,6 +88,10 @@ pub enum Received {
     Surveyed {
         session: SessionId,
         found: Vec<Found>,
+    },
+    Watched {
+        watch: WatchId,
+        report: WatchReport,
     },
     Signal(i32),
 }
@@ -176,6 +184,7 @@ impl Received {
             Self::Swept { generation, report } => Arrival::Swept { generation: *generation, report: *report },
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
+            Self::Watched { watch, report } => Arrival::Watched { watch: *watch, report: *report },
             Self::Signal(number) => Arrival::Signal(*number),
         }
     }
@@ -237,6 +246,10 @@ fn received(text: &str) -> Result<Received, StepError> {
         "surveyed" => {
             let (session, found) = survey::found(value)?;
             Ok(Received::Surveyed { session, found })
+        }
+        "watched" => {
+            let (watch, report) = watch::report(value)?;
+            Ok(Received::Watched { watch, report })
         }
         "signal" => Ok(Received::Signal(number(value)?.cast_signed())),
         _ => Err(StepError::Shape("`in` is of an unknown kind")),

@@ -4,14 +4,17 @@ use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
 use crate::core::effect::{Anomaly, StopAct};
-use crate::core::ids::{Generation, ItemId, SessionId, StopId, ThreadId, Tick};
+use crate::core::ids::{Generation, ItemId, SessionId, StopId, ThreadId, Tick, WatchId};
 use crate::core::input::{Found, Gentle, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
+use crate::core::vitals::{Vitals, WatchAct, WatchReport};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
 const ONE: Generation = Generation(1);
+const VITALS: Vitals =
+    Vitals { pid: 71, processes: 2, cpu_percent: 30, memory: 5_000_000_000, started: 1_790_000_000 };
 
 fn file() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -64,6 +67,9 @@ fn every_arrival_comes_back_as_it_was() {
         Arrival::Stop { stop: StopId(3), report: StopReport::Left { left: 1, escaped: 2, killed: 3 } },
         Arrival::Surveyed { session: &session, found: &found },
         Arrival::Surveyed { session: &session, found: &[] },
+        Arrival::Watched { watch: WatchId(5), report: WatchReport::Vitals(VITALS) },
+        Arrival::Watched { watch: WatchId(5), report: WatchReport::Ended },
+        Arrival::Watched { watch: WatchId(6), report: WatchReport::NotFound },
         Arrival::Signal(15),
     ];
     let (_dir, path) = file();
@@ -74,7 +80,7 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=21).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=24).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
     assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
 }
@@ -122,6 +128,11 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         Departure::Stop { stop: StopId(3), act: StopAct::Finish },
         Departure::Stop { stop: StopId(3), act: StopAct::Forget },
         Departure::Survey { session: SessionId::new("t"), thread: ThreadId::new("t") },
+        Departure::Watch {
+            watch: WatchId(5),
+            act: WatchAct::Begin { thread: ThreadId::new("t"), item: ItemId::new("c1") },
+        },
+        Departure::Watch { watch: WatchId(5), act: WatchAct::End },
         Departure::EndCodex(ONE),
         Departure::Exit { code: 143 },
     ];
@@ -132,7 +143,10 @@ fn departures_keep_their_order_and_notes_stand_apart() {
             {"sweep": {"generation": 1, "threads": ["t"]}},
             {"stop": {"id": 3, "act": "ask", "thread": "t", "item": "c1"}},
             {"stop": {"id": 3, "act": "finish"}}, {"stop": {"id": 3, "act": "forget"}},
-            {"survey": {"session": "t", "thread": "t"}}, {"end_codex": 1}, {"exit": 143},
+            {"survey": {"session": "t", "thread": "t"}},
+            {"watch": {"id": 5, "act": "begin", "thread": "t", "item": "c1"}},
+            {"watch": {"id": 5, "act": "end"}},
+            {"end_codex": 1}, {"exit": 143},
         ],
         "note": ["Anomaly(UnknownAnswer { what: \"ask\" })"],
     });

@@ -241,11 +241,11 @@ async fn in_a_mode_that_outlives_the_app_server(version: Version) {
 }
 
 /// How often a text stands in the adapter's trace.
-fn traced(trace: &Path, text: &str) -> anyhow::Result<usize> {
+pub(crate) fn traced(trace: &Path, text: &str) -> anyhow::Result<usize> {
     Ok(std::fs::read_to_string(trace)?.matches(text).count())
 }
 
-async fn until_traced(trace: &Path, text: &str, n: usize) -> anyhow::Result<()> {
+pub(crate) async fn until_traced(trace: &Path, text: &str, n: usize) -> anyhow::Result<()> {
     let deadline = tokio::time::Instant::now() + testkit::PATIENCE;
     while traced(trace, text)? < n {
         anyhow::ensure!(tokio::time::Instant::now() < deadline, "less than {n} times {text} in the trace");

@@ -31,3 +31,4 @@ mod output;
 mod sessions;
 mod story;
 mod turns;
+mod watching;

@@ -4,16 +4,18 @@
 mod client;
 #[path = "rig/codex.rs"]
 mod codex;
+#[path = "rig/watch.rs"]
+mod watch;
 
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
 use appserver_acp::core::effect::StopAct;
-use appserver_acp::core::ids::{Generation, Tick};
+use appserver_acp::core::ids::{Generation, Tick, WatchId};
 use appserver_acp::core::input::StopReport;
 use appserver_acp::core::settings::Settings;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The session of most tests, and its thread.
 pub(crate) const SESSION: &str = "T";
@@ -38,6 +40,10 @@ pub(crate) struct Rig {
     pub(crate) exit: Option<i32>,
     /// Sweeps under way.
     sweeps: VecDeque<Generation>,
+    /// Methods of all requests to Codex, in order.
+    called: Vec<String>,
+    /// What is watched, by item.
+    pub(crate) watched: BTreeMap<String, WatchId>,
     /// What passed, for a person who looks at a failure.
     log: Vec<String>,
 }
@@ -57,6 +63,8 @@ impl Rig {
             ended: Vec::new(),
             exit: None,
             sweeps: VecDeque::new(),
+            called: Vec::new(),
+            watched: BTreeMap::new(),
             log: Vec::new(),
         };
         let info = json!({"name": "c", "version": "1"});
@@ -136,6 +144,11 @@ impl Rig {
         self.asked.iter().map(String::as_str).filter(|id| self.answer(id).is_none()).collect()
     }
 
+    /// How often Codex was asked this.
+    pub(crate) fn n_called(&self, method: &str) -> usize {
+        self.called.iter().filter(|it| *it == method).count()
+    }
+
     /// The answer to a request of the client; more than one is a fault.
     #[track_caller]
     pub(crate) fn answer(&self, id: &str) -> Option<Value> {
@@ -189,7 +202,8 @@ impl Rig {
             Departure::ToCodex { line, .. } => {
                 self.note("  to codex", &line);
                 let message: Value = serde_json::from_str(&line).expect("we write JSON");
-                if message["method"].is_string() && !message["id"].is_null() {
+                if let Some(method) = message["method"].as_str().filter(|_| !message["id"].is_null()) {
+                    self.called.push(method.to_owned());
                     self.calls.push(message);
                 }
             }
@@ -206,6 +220,7 @@ impl Rig {
                 self.step(Arrival::Surveyed { session: &session, found: &[] });
             }
             Departure::Stop { .. } => {}
+            Departure::Watch { watch, act } => self.watch(watch, act),
             Departure::Sweep { generation, .. } => {
                 self.note("  sweep", &generation.0.to_string());
                 self.sweeps.push_back(generation);

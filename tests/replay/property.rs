@@ -6,6 +6,7 @@ use crate::client::Act;
 use crate::reach::Reach;
 use crate::recording::Recording;
 use crate::server::Server;
+use crate::watches::Watches;
 use crate::world::{OnFault, World};
 use appserver_acp::core::input::Pressure;
 use proptest::prelude::*;
@@ -150,6 +151,7 @@ fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), Stri
     let server = Server::new(plan.recordings.iter().map(|name| recordings[name].clone()));
     let mut world = World::new(plan.version, server, OnFault::Stop);
     world.reach = Reach::varying();
+    world.watches = Watches::telling();
     let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
     world.act(&Act::Hello { can: Vec::new() });
     world.act(&Act::Open);

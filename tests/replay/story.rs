@@ -6,6 +6,7 @@ use crate::client::Act;
 use crate::reach::{Finding, On};
 use crate::recording::Recording;
 use crate::server::Server;
+use crate::watches::Told;
 use crate::world::{Fault, OnFault, World};
 use appserver_acp::core::input::Pressure;
 use appserver_acp::map;
@@ -66,6 +67,7 @@ enum Event {
     Codex(Fate),
     Queue(Pressed),
     Reach { on: On, found: Finding },
+    Watched(Told),
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,6 +143,7 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
             Event::Reach { on: On::Now, found } => world.reached(found.report()),
             Event::Reach { on: On::Ask, found } => world.reach.asked_next(found.report()),
             Event::Reach { on: On::Finish, found } => world.reach.finished_next(found.report()),
+            Event::Watched(told) => world.watched(&told),
             Event::Queue(Pressed::High) => world.press(Pressure::High),
             Event::Queue(Pressed::Low) => world.press(Pressure::Low),
         }

@@ -5,13 +5,15 @@
 use crate::client::{Act, Client};
 use crate::reach::Reach;
 use crate::server::Server;
+use crate::watches::{Told, Watches};
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
-use appserver_acp::core::ids::{Generation, ItemId, SessionId, StopId, Tick};
+use appserver_acp::core::ids::{Generation, ItemId, SessionId, StopId, Tick, WatchId};
 use appserver_acp::core::input::{Found, Pressure, StopReport, SweepReport};
 use appserver_acp::core::request;
 use appserver_acp::core::settings::Settings;
+use appserver_acp::core::vitals::WatchReport;
 use appserver_acp::map;
 use appserver_acp::map::row::{ItemEvent, Side};
 use appserver_acp::trace::rules::rules_of;
@@ -27,6 +29,7 @@ enum Happening {
     Swept(Generation),
     Reached(StopId, StopReport),
     Surveyed(SessionId),
+    Watched(WatchId, WatchReport),
 }
 
 /// A rule that was broken, and when.
@@ -70,6 +73,7 @@ pub(crate) struct World {
     pub(crate) leaves: BTreeSet<String>,
     /// What a stop finds.
     pub(crate) reach: Reach,
+    pub(crate) watches: Watches,
     /// The client has left, or a signal came.
     leaving: bool,
     exit: Option<i32>,
@@ -99,6 +103,7 @@ impl World {
             outputs: BTreeMap::new(),
             leaves: BTreeSet::new(),
             reach: Reach::default(),
+            watches: Watches::default(),
             leaving: false,
             exit: None,
             trace: Vec::new(),
@@ -243,6 +248,9 @@ impl World {
             } else {
                 self.step(Arrival::Deadline);
             }
+            for watch in self.watches.take_ended(&self.server) {
+                self.step(Arrival::Watched { watch, report: WatchReport::Ended });
+            }
         }
         self.now = self.now.max(until);
     }
@@ -295,6 +303,11 @@ impl World {
                 }
                 self.step(Arrival::CodexDied { generation: *generation, how, stderr: None });
             }
+            Happening::Watched(watch, report) => {
+                if self.watches.is_on(*watch) {
+                    self.step(Arrival::Watched { watch: *watch, report: *report });
+                }
+            }
             Happening::Reached(stop, report) => self.step(Arrival::Stop { stop: *stop, report: *report }),
             Happening::Surveyed(session) => self.survey(session),
             Happening::Swept(generation) => {
@@ -316,6 +329,14 @@ impl World {
         let at = self.now + millis;
         let place = self.soon.partition_point(|(other, _)| *other <= at);
         self.soon.insert(place, (at, happening));
+    }
+
+    /// Watching a command tells this, also where it is no longer watched: a report may be under way.
+    pub(crate) fn watched(&mut self, told: &Told) {
+        match self.watches.of(told.item()) {
+            Some(watch) => self.step(Arrival::Watched { watch, report: told.report() }),
+            None => self.fault("never-watched", told.item().to_owned()),
+        }
     }
 
     /// The processes of the newest stop are so now.
@@ -386,6 +407,11 @@ impl World {
             Departure::Stop { stop, act } => {
                 if let Some(report) = self.reach.act(stop, &act) {
                     self.later(1, Happening::Reached(stop, report));
+                }
+            }
+            Departure::Watch { watch, act } => {
+                for (after, report) in self.watches.act(watch, act) {
+                    self.later(after, Happening::Watched(watch, report));
                 }
             }
             Departure::Survey { session, .. } => self.later(1, Happening::Surveyed(session)),

@@ -8,6 +8,7 @@ use crate::core::update::{
     CallChange, CallContent, CallOpened, CallOutput, EndedBy, Exit, ExitAccount, ExitStatus, FinalStatus,
     OpenStatus, TerminalOpened, ToolKind, Update,
 };
+use crate::core::vitals::Vitals;
 use serde_json::{Value, json};
 
 fn call() -> ToolCallId {
@@ -81,6 +82,29 @@ fn live() -> Edge {
 
 fn text(update: &Value) -> &str {
     update["content"][0]["content"]["text"].as_str().unwrap()
+}
+
+fn vitals() -> Update {
+    let vitals = Vitals { pid: 71, processes: 1, cpu_percent: 3, memory: 2048, started: 1_790_000_000 };
+    Update::TerminalVitals { terminal: term(), vitals }
+}
+
+#[test]
+fn vitals_are_for_live_terminals_only() {
+    assert_eq!(
+        updates(&mut live(), &vitals()),
+        [json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "call_1",
+            "_meta": { "dev.appserver-acp": {
+                "pid": 71, "processes": 1, "cpuPercent": 3, "memoryBytes": 2048, "startedAt": "2026-09-21T14:13:20Z",
+            } },
+        })]
+    );
+    let mut edge = greeted(HELLO_V1);
+    updates(&mut edge, &running());
+    updates(&mut edge, &terminal());
+    assert_eq!(dropped(&mut edge, &vitals()), Some(Dropped::Undeclared));
+    assert_eq!(dropped(&mut greeted(HELLO_ZED), &vitals()), Some(Dropped::UnknownCall));
 }
 
 #[test]

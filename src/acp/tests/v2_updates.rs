@@ -9,6 +9,7 @@ use crate::core::update::{
     OptionValue, Patch, PlanEntry, PlanStatus, Severity, Snapshot, State, StopReason, TerminalOpened,
     ToolKind, Update,
 };
+use crate::core::vitals::Vitals;
 
 fn message(id: &str) -> MessageId {
     MessageId::new(id)
@@ -176,6 +177,13 @@ fn updates_are_spelled_exactly() {
         (
             Update::TerminalSnapshot { terminal: term(), text: "passed\r\n".into() },
             r#"{"sessionUpdate":"terminal_update","terminalId":"term_3","output":{"data":"cGFzc2VkDQo="}}"#.into(),
+        ),
+        (
+            Update::TerminalVitals {
+                terminal: term(),
+                vitals: Vitals { pid: 71, processes: 2, cpu_percent: 130, memory: 5_000_000_000, started: 0 },
+            },
+            r#"{"sessionUpdate":"terminal_update","terminalId":"term_3","_meta":{"dev.appserver-acp":{"pid":71,"processes":2,"cpuPercent":130,"memoryBytes":5000000000}}}"#.into(),
         ),
         (
             exited(ExitStatus::Code(0), ExitAccount::default()),

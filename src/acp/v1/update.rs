@@ -13,6 +13,7 @@ use crate::core::update::{
     CallChange, CallContent, CallOpened, CallOutput, Content, Exit, ExitStatus, FinalStatus, Patch,
     PlanEntry, PlanStatus, Severity, State, TerminalOpened, Update,
 };
+use crate::core::vitals::Vitals;
 use agent_client_protocol_schema::{MaybeUndefined, v1};
 use serde_json::{Map, Value, json};
 
@@ -101,6 +102,7 @@ impl Encoder {
             Update::TerminalOpened(opened) => view.terminal_opened(opened, before),
             Update::TerminalOutput { terminal, text } => view.output(terminal, text),
             Update::TerminalSnapshot { terminal, text } => view.snapshot(terminal, text),
+            Update::TerminalVitals { terminal, vitals } => view.vitals(terminal, vitals),
             Update::TerminalExited { terminal, exit } => view.exited(terminal, exit),
             Update::State(snapshot) => {
                 if matches!(snapshot.state, State::Idle(_)) {
@@ -244,6 +246,16 @@ impl SessionView {
                 tail.replace(text);
                 Ok(shown_text(&call, view, terminal))
             }
+        }
+    }
+
+    fn vitals(&mut self, terminal: &TerminalId, vitals: &Vitals) -> Outcome {
+        let (call, view) = self.terminal(terminal)?;
+        match view.display {
+            Display::Live { .. } => {
+                Ok(call_update(&call, v1::ToolCallUpdateFields::new(), Some(meta::vitals(vitals))))
+            }
+            Display::Text(_) => Err(Dropped::Undeclared),
         }
     }
 

@@ -54,6 +54,11 @@ fn wire(update: &Update) -> Option<v2::SessionUpdate> {
         Update::TerminalSnapshot { terminal, text } => v2::SessionUpdate::TerminalUpdate(
             v2::TerminalUpdate::new(terminal.as_str()).output(v2::TerminalOutput::new(STANDARD.encode(text))),
         ),
+        Update::TerminalVitals { terminal, vitals } => {
+            let mut update = v2::TerminalUpdate::new(terminal.as_str());
+            update.meta = MaybeUndefined::Value(meta::vitals(vitals));
+            v2::SessionUpdate::TerminalUpdate(update)
+        }
         Update::TerminalExited { terminal, exit } => {
             let mut update = v2::TerminalUpdate::new(terminal.as_str()).exit_status(exit_status(exit));
             update.capabilities = MaybeUndefined::Null;

@@ -25,6 +25,7 @@ fn show(event: &Event) -> String {
         | Event::Swept { .. }
         | Event::Stop { .. }
         | Event::Surveyed { .. }
+        | Event::Watched { .. }
         | Event::Signal(_) => {
             format!("{event:?}")
         }

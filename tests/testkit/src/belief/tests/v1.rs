@@ -195,3 +195,12 @@ fn a_client_without_terminals_reads_text() {
     assert_eq!(belief.output("s", "c").as_deref(), Some(""));
     assert_eq!(rules(&belief), NONE);
 }
+
+#[test]
+fn vitals_rules() {
+    let told = || json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {"dev.appserver-acp": {"pid": 7}}});
+    let vitals = || update(told());
+    assert_eq!(check([opened("c"), vitals(), exit("c", 0), status("c", "completed")]), NONE);
+    assert_eq!(check([opened("c"), exit("c", 0), vitals()]), ["vitals-after-exit"]);
+    assert_eq!(check([call("c", "in_progress"), vitals()]), ["unknown-terminal"]);
+}

@@ -319,3 +319,14 @@ fn rest_rules() {
     assert_eq!(rest([call("c", "in_progress")], &[]), ["rest-ghost"]);
     assert_eq!(rest([running(), call_with_terminal("c")], &[]), ["unknown-terminal"]);
 }
+
+#[test]
+fn vitals_rules() {
+    let told = || json!({"sessionUpdate": "terminal_update", "terminalId": "t", "_meta": {"dev.appserver-acp": {"pid": 7}}});
+    let vitals = || update(told());
+    let ended = json!({"sessionUpdate": "terminal_update", "terminalId": "t", "exitStatus": {"exitCode": 0}, "capabilities": null, "_meta": {"dev.appserver-acp": {"by": "itself"}}});
+    assert_eq!(check([terminal("t"), vitals(), vitals(), update(ended)]), [""; 0]);
+    assert_eq!(check([vitals()]), ["vitals-before-terminal"]);
+    assert_eq!(check([terminal("t"), exit("t"), vitals()]), ["vitals-after-exit"]);
+    assert_eq!(check([terminal("t"), vitals(), exit("t")]), ["vitals-after-exit"]);
+}

@@ -82,8 +82,9 @@ impl Call {
     fn take_output(&mut self, id: &str, meta: &Value, found: &mut Findings) {
         let output = &meta["terminal_output"];
         let exit = &meta["terminal_exit"];
+        let is_vitals = meta["dev.appserver-acp"]["pid"].is_number();
         let Some(terminal) = &mut self.terminal else {
-            if !output.is_null() || !exit.is_null() {
+            if !output.is_null() || !exit.is_null() || is_vitals {
                 found.add("unknown-terminal", format!("{id} was opened without one"));
             }
             return;
@@ -98,6 +99,9 @@ impl Call {
                 found.add("output-after-exit", id.to_owned());
             }
             terminal.print(data);
+        }
+        if is_vitals && terminal.exited {
+            found.add("vitals-after-exit", id.to_owned());
         }
         if !exit.is_null() {
             if terminal.exited {

@@ -4,6 +4,9 @@ use crate::belief::Findings;
 use crate::belief::fold::{Store, bytes};
 use serde_json::Value;
 
+/// The key of everything that only our adapter says.
+const OURS: &str = "dev.appserver-acp";
+
 pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) {
     let id = id(update);
     let known = store.get("terminal", id);
@@ -14,6 +17,14 @@ pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) 
     }
     if says("output") && bytes(&update["output"]["data"]).is_none() {
         found.add("base64", id.to_owned());
+    }
+    if is_vitals(update) {
+        if exited {
+            found.add("vitals-after-exit", id.to_owned());
+        }
+        if known.is_none() {
+            found.add("vitals-before-terminal", id.to_owned());
+        }
     }
     if exited {
         if update.get("exitStatus").is_some() {
@@ -26,6 +37,9 @@ pub(super) fn check_update(store: &Store, update: &Value, found: &mut Findings) 
             found.add("capabilities-after-exit", id.to_owned());
         }
     } else if says("exitStatus") {
+        if known.is_some_and(is_vitals) && update["_meta"].get(OURS).is_none() {
+            found.add("vitals-after-exit", format!("{id} keeps them"));
+        }
         let kept = match update.get("capabilities") {
             Some(capabilities) => !capabilities.is_null(),
             None => known.is_some_and(|terminal| terminal.get("capabilities").is_some()),
@@ -51,6 +65,11 @@ pub(super) fn check_chunk(store: &Store, update: &Value, found: &mut Findings) {
 /// Whether a terminal runs as far as the client knows; `None` if it does not know it.
 pub(super) fn is_live(store: &Store, id: &str) -> Option<bool> {
     Some(!store.get("terminal", id)?["exitStatus"].is_object())
+}
+
+/// Whether it tells how processes do.
+fn is_vitals(update: &Value) -> bool {
+    update["_meta"][OURS]["pid"].is_number()
 }
 
 fn id(update: &Value) -> &str {

@@ -1,0 +1,70 @@
+//! docs/META.md names what is said under `_meta`, and nothing else.
+
+use crate::acp::meta;
+use crate::core::ids::TerminalId;
+use crate::core::update::{EndedBy, ExitAccount};
+use crate::core::vitals::Vitals;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+const DOCUMENT: &str = include_str!("../../../docs/META.md");
+
+/// The names in the first column of the first table of a section.
+fn documented(section: &str) -> BTreeSet<&'static str> {
+    let (_, rest) = DOCUMENT.split_once(section).unwrap_or_else(|| panic!("no section {section}"));
+    let table =
+        rest.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let names: BTreeSet<_> = table.filter_map(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+    assert!(!names.is_empty(), "{section} has no table of fields");
+    names
+}
+
+fn said(meta: &Map<String, Value>) -> BTreeSet<&str> {
+    assert_eq!(meta.keys().collect::<Vec<_>>(), [meta::KEY]);
+    meta[meta::KEY].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn the_end_of_a_terminal_is_documented() {
+    let account = ExitAccount {
+        by: EndedBy::Client,
+        reason: Some("r"),
+        raw_code: Some(-1),
+        duration_ms: Some(1),
+        inferred: true,
+        escaped: 1,
+        killed: 1,
+        left: 1,
+        looks_like: Some("SIGTERM"),
+    };
+    assert_eq!(said(&meta::exit(&account).unwrap()), documented("## On the end of a terminal"));
+}
+
+#[test]
+fn who_ended_it_is_documented() {
+    let all = [
+        EndedBy::Itself,
+        EndedBy::Client,
+        EndedBy::Cancel,
+        EndedBy::Close,
+        EndedBy::Codex,
+        EndedBy::AppServerLost,
+    ];
+    let accounts = all.map(|by| meta::exit(&ExitAccount { by, left: 1, ..ExitAccount::default() }).unwrap());
+    let by: BTreeSet<&str> = accounts.iter().map(|it| it[meta::KEY]["by"].as_str().unwrap()).collect();
+    assert_eq!(by, documented("\n| `by` | |\n").difference(&BTreeSet::from(["by"])).copied().collect());
+}
+
+#[test]
+fn vitals_are_documented() {
+    let vitals = Vitals { pid: 7, processes: 1, cpu_percent: 0, memory: 1, started: 1 };
+    assert_eq!(said(&meta::vitals(&vitals)), documented("## On a terminal that runs in the background"));
+}
+
+#[test]
+fn the_answer_of_a_prompt_is_documented() {
+    assert_eq!(
+        said(&meta::background(&[TerminalId::new("t")])),
+        documented("## On the answer of a v1 prompt")
+    );
+}
