@@ -224,7 +224,8 @@ impl Session {
             let former = std::mem::replace(&mut self.reported, snapshot.clone());
             // The turn that a local prompt made `running` last for never came: what ran was that prompt.
             if let (State::Running, State::Idle(stop)) = (former.state, &mut snapshot.state) {
-                stop.get_or_insert(StopReason::EndTurn);
+                let is_closing = self.closing.is_some();
+                stop.get_or_insert(if is_closing { StopReason::Cancelled } else { StopReason::EndTurn });
             }
             self.emit(cx, Update::State(snapshot));
         }
@@ -236,10 +237,11 @@ impl Session {
             self.held_end = Some(stop);
             return;
         }
-        let quiet = self.snapshot();
-        let end = Snapshot { state: State::Idle(Some(stop)), background: quiet.background.clone() };
-        self.reported = quiet;
-        self.emit(cx, Update::State(end));
+        let background = self.snapshot().background;
+        self.reported = Snapshot { state: State::Idle(None), background: background.clone() };
+        self.emit(cx, Update::State(Snapshot { state: State::Idle(Some(stop)), background }));
+        // A local prompt may still be answered.
+        self.report(cx);
     }
 
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
@@ -270,9 +272,13 @@ impl Session {
             (Front::Active(_), _) => State::Running,
             (Front::Idle | Front::Starting { .. }, _) if self.locals.is_busy() => State::Running,
             // A local prompt that was answered meanwhile does not make it idle: the turn is coming.
-            (Front::Starting { .. }, _) if self.reported.state == State::Running => State::Running,
+            (Front::Starting { .. }, _) if self.is_running_on() => State::Running,
             (Front::Idle | Front::Starting { .. }, _) => State::Idle(None),
         }
+    }
+
+    fn is_running_on(&self) -> bool {
+        self.reported.state == State::Running && self.closing.is_none()
     }
 
     /// D1: a question is open and nothing else of the turn is at work.
