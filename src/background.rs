@@ -6,3 +6,4 @@ pub(crate) mod early;
 pub(crate) mod exit;
 pub(crate) mod ledger;
 pub(crate) mod output;
+pub(crate) mod standing;

@@ -17,6 +17,7 @@ mod preset;
 mod reply;
 mod request;
 mod shell;
+mod standing;
 mod tool;
 mod user;
 

@@ -1,7 +1,7 @@
 //! What we say under `_meta`: one reverse-DNS key, documented field by field in docs/META.md.
 
 use super::time;
-use crate::core::ids::TerminalId;
+use crate::core::ids::ToolCallId;
 use crate::core::update::{EndedBy, ExitAccount};
 use crate::core::vitals::Vitals;
 use serde_json::{Map, Value, json};
@@ -54,9 +54,9 @@ pub(crate) fn vitals(vitals: &Vitals) -> Map<String, Value> {
     under_key(fields)
 }
 
-/// The terminals that go on after a v1 prompt's answer; an empty list says that none does.
-pub(crate) fn background(terminals: &[TerminalId]) -> Map<String, Value> {
-    let ids: Vec<_> = terminals.iter().map(TerminalId::as_str).collect();
+/// The tool calls, of terminals and without, that go on after a v1 prompt's answer; an empty list says that none does.
+pub(crate) fn background(calls: &[ToolCallId]) -> Map<String, Value> {
+    let ids: Vec<_> = calls.iter().map(ToolCallId::as_str).collect();
     under_key(json!({ "background": ids }))
 }
 

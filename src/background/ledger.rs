@@ -4,6 +4,7 @@
 
 use super::exit::Stop;
 use super::output::Output;
+use super::standing::Standing;
 use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId, WatchId};
 use crate::core::vitals::Vitals;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,8 @@ pub(crate) enum Work {
     /// A tool without a process.
     Tool,
     Command(Box<Command>),
+    /// Outlives its turn without a process: listed as long as it is open.
+    Standing(Box<Standing>),
 }
 
 /// A command.
@@ -111,6 +114,24 @@ impl Announced {
 
     pub(crate) fn terminal(&self) -> &TerminalId {
         &self.0
+    }
+}
+
+/// One entry of the background list.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Listed<'a> {
+    Terminal(&'a Announced),
+    /// Standing work is announced where it is opened.
+    Standing(&'a ToolCallId),
+}
+
+impl Listed<'_> {
+    /// The tool call that shows it.
+    pub(crate) fn call(&self) -> ToolCallId {
+        match self {
+            Self::Terminal(it) => ToolCallId::new(it.terminal().as_str()),
+            Self::Standing(call) => (*call).clone(),
+        }
     }
 }
 
@@ -204,8 +225,23 @@ impl Ledger {
     pub(crate) fn command_mut(&mut self, item: &ItemId) -> Option<&mut Command> {
         match &mut self.open.get_mut(item)?.work {
             Work::Command(command) => Some(command),
-            Work::Tool => None,
+            Work::Tool | Work::Standing(_) => None,
         }
+    }
+
+    pub(crate) fn standing_mut(&mut self, item: &ItemId) -> Option<&mut Standing> {
+        match &mut self.open.get_mut(item)?.work {
+            Work::Standing(standing) => Some(standing),
+            Work::Tool | Work::Command(_) => None,
+        }
+    }
+
+    /// All standing work, in order of its items.
+    pub(crate) fn standing_iter(&mut self) -> impl Iterator<Item = &mut Standing> {
+        self.open.values_mut().filter_map(|call| match &mut call.work {
+            Work::Standing(standing) => Some(&mut **standing),
+            Work::Tool | Work::Command(_) => None,
+        })
     }
 
     /// Open calls in order of opening.
@@ -227,14 +263,17 @@ impl Ledger {
             .map(|(item, _)| item.clone())
     }
 
-    /// What runs without the foreground waiting on it, in order of opening.
-    pub(crate) fn background(&self) -> Vec<&Announced> {
+    /// What goes on without the foreground waiting on it, in order of opening.
+    pub(crate) fn background(&self) -> Vec<Listed<'_>> {
         let calls = self.in_order();
         calls
             .into_iter()
-            .filter(|(_, call)| call.is_background())
-            .filter_map(|(_, call)| call.live())
-            .map(|live| &live.terminal)
+            .filter_map(|(_, call)| match &call.work {
+                Work::Standing(_) => Some(Listed::Standing(&call.call)),
+                Work::Tool => None,
+                Work::Command(_) if !call.is_background() => None,
+                Work::Command(command) => Some(Listed::Terminal(&command.live()?.terminal)),
+            })
             .collect()
     }
 
@@ -257,7 +296,7 @@ impl Call {
     pub(crate) fn command(&self) -> Option<&Command> {
         match &self.work {
             Work::Command(command) => Some(command),
-            Work::Tool => None,
+            Work::Tool | Work::Standing(_) => None,
         }
     }
 
@@ -285,6 +324,7 @@ impl Call {
         match &self.work {
             Work::Tool => true,
             Work::Command(command) => matches!(command.life, Life::Running(_)),
+            Work::Standing(_) => false,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::diff::{WireChange, decode_changes};
 use super::inventory::is_ignored;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
+use super::standing;
 use crate::core::codex::{Event, Item, ItemStatus};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
 use serde::Deserialize;
@@ -49,6 +50,9 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "thread/name/updated" => thread::renamed(params),
         "thread/settings/updated" => thread::settings(params),
         "thread/tokenUsage/updated" => thread::token_usage(params),
+        "thread/goal/updated" => standing::goal_updated(params),
+        "thread/goal/cleared" => standing::goal_cleared(params),
+        "thread/queue/changed" => standing::queue_changed(params),
         "serverRequest/resolved" => thread::resolved(params),
         "error" => notice::error(params),
         "warning" | "guardianWarning" => notice::warning(params),

@@ -4,6 +4,7 @@ use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::preset::decode_preset;
+use super::standing;
 use crate::core::codex::{
     CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, Model, ThreadEntry, ThreadOpened,
 };
@@ -54,6 +55,10 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
             let WirePage::<WireModel> { data, next_cursor } = decode_json(result)?;
             Ok(CodexReply::Models { models: data.into_iter().map(model).collect(), next: next_cursor })
         }
+        "thread/goal/get" | "thread/goal/set" => standing::goal_reply(result),
+        "thread/goal/clear" => Ok(CodexReply::Goal(None)),
+        "thread/queue/list" => standing::queue_reply(result),
+        "thread/queue/delete" => standing::deleted_reply(result),
         _ => Ok(CodexReply::Done),
     }
 }

@@ -84,8 +84,21 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::Terminate { thread, process } => {
             json!({"threadId": thread.as_str(), "processId": process.as_str()})
         }
-        CodexRequest::Unsubscribe { thread } | CodexRequest::Clean { thread } => {
-            json!({"threadId": thread.as_str()})
+        CodexRequest::Unsubscribe { thread }
+        | CodexRequest::Clean { thread }
+        | CodexRequest::GoalGet { thread } => json!({"threadId": thread.as_str()}),
+        // Only what a person asked for is stopped.
+        CodexRequest::GoalPause { thread } => {
+            json!({"threadId": thread.as_str(), "status": "paused", "origin": "user"})
+        }
+        CodexRequest::GoalClear { thread } => json!({"threadId": thread.as_str(), "origin": "user"}),
+        CodexRequest::QueueList { thread, cursor } => {
+            let mut params = Params::of(json!({"threadId": thread.as_str()}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::QueueDelete { thread, message } => {
+            json!({"threadId": thread.as_str(), "queuedSubmissionId": message})
         }
         CodexRequest::ModelList { cursor } => {
             // Hidden models too: the thread may use one, and it needs a name.

@@ -73,10 +73,22 @@ impl Core {
             }
             // Any answer will do: that it came is what counts.
             Purpose::Probe => {}
+            Purpose::Goal { session } => {
+                self.with(now, &session, out, |session, cx| session.goal_read(cx, result));
+            }
+            Purpose::GoalStop { session } => {
+                self.with(now, &session, out, |session, cx| session.goal_stop_answered(cx, result));
+            }
+            Purpose::Queue { session, pages, cursor } => {
+                self.with(now, &session, out, |session, cx| session.queue_page(cx, pages, cursor, result));
+            }
+            Purpose::Unqueue { session, item } => {
+                self.with(now, &session, out, |session, cx| session.unqueue_answered(cx, &item, result));
+            }
             Purpose::Parting => {
                 if let Err(error) = result {
                     out.anomaly(Anomaly::CodexRefused {
-                        method: "clean or unsubscribe",
+                        method: "clean, unsubscribe or goal/set",
                         message: error.message,
                     });
                 }
@@ -261,6 +273,9 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Terminals { .. }
             | CodexReply::Terminated(_)
             | CodexReply::Models { .. }
+            | CodexReply::Goal(_)
+            | CodexReply::Queued { .. }
+            | CodexReply::Deleted(_)
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),

@@ -2,7 +2,9 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::goals::Goal;
 use super::ids::{CodexCallId, Generation, ItemId, Json, ProcessId, PromptKey, RequestId, ThreadId, TurnId};
+use super::queued::QueuedMessage;
 use super::request::{McpServer, PromptPart};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
@@ -72,6 +74,16 @@ pub enum CodexRequest {
     ModelList { cursor: Option<String> },
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
+    /// `thread/goal/get`.
+    GoalGet { thread: ThreadId },
+    /// `thread/goal/set` with the status `paused`.
+    GoalPause { thread: ThreadId },
+    /// `thread/goal/clear`.
+    GoalClear { thread: ThreadId },
+    /// `thread/queue/list`.
+    QueueList { thread: ThreadId, cursor: Option<String> },
+    /// `thread/queue/delete`; `message` is Codex's id of it.
+    QueueDelete { thread: ThreadId, message: String },
 }
 
 impl CodexRequest {
@@ -92,6 +104,11 @@ impl CodexRequest {
             Self::Clean { .. } => "thread/backgroundTerminals/clean",
             Self::ModelList { .. } => "model/list",
             Self::LoadedList => "thread/loaded/list",
+            Self::GoalGet { .. } => "thread/goal/get",
+            Self::GoalPause { .. } => "thread/goal/set",
+            Self::GoalClear { .. } => "thread/goal/clear",
+            Self::QueueList { .. } => "thread/queue/list",
+            Self::QueueDelete { .. } => "thread/queue/delete",
         }
     }
 }
@@ -142,6 +159,14 @@ pub enum CodexReply {
         models: Vec<Model>,
         next: Option<String>,
     },
+    /// `thread/goal/get`, `thread/goal/set`, and `thread/goal/clear`, after which there is none.
+    Goal(Option<Goal>),
+    Queued {
+        messages: Vec<QueuedMessage>,
+        next: Option<String>,
+    },
+    /// `thread/queue/delete`: whether it was there.
+    Deleted(bool),
     /// An answer whose content does not matter.
     Done,
 }
@@ -302,6 +327,16 @@ pub enum Event {
         turn: TurnId,
         used: u64,
         window: Option<u64>,
+    },
+    /// `thread/goal/updated`; `None` for `thread/goal/cleared`. `turn` is the one that gave rise to it.
+    Goal {
+        thread: ThreadId,
+        turn: Option<TurnId>,
+        goal: Option<Goal>,
+    },
+    /// Something changed in the queue of messages; what, the list tells.
+    QueueChanged {
+        thread: ThreadId,
     },
     /// A request of Codex's was answered or withdrawn, here or elsewhere.
     RequestResolved {

@@ -52,6 +52,7 @@ impl Session {
                 locations: it.locations.clone(),
                 content: if waits { Vec::new() } else { vec![CallContent::Terminal(terminal)] },
                 input: None,
+                can_cancel: false,
             }),
         );
         if !waits {
@@ -434,5 +435,6 @@ fn reopened(call: ToolCallId, script: &str) -> CallOpened {
         locations: Vec::new(),
         content,
         input: None,
+        can_cancel: false,
     }
 }

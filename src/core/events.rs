@@ -92,6 +92,15 @@ impl Core {
                     session.step_is_over(cx, &turn);
                 });
             }
+            Event::Goal { thread, turn, goal } => self.on(now, &thread, out, "goal", |session, cx| {
+                if let Some(turn) = turn {
+                    session.learn_turn(cx, &turn);
+                }
+                session.goal_told(cx, goal);
+            }),
+            Event::QueueChanged { thread } => {
+                self.on(now, &thread, out, "queue", |session, cx| session.read_queue(cx));
+            }
             Event::RequestResolved { thread, request } => {
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }

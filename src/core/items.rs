@@ -162,6 +162,7 @@ impl Session {
                 locations: opening.locations,
                 content: opening.content,
                 input: opening.input,
+                can_cancel: false,
             }),
         );
     }
@@ -181,6 +182,7 @@ impl Session {
             content: (!opening.content.is_empty()).then(|| opening.content.clone()),
             locations: (!opening.locations.is_empty()).then(|| opening.locations.clone()),
             output,
+            can_cancel: None,
         };
         if self.ledger.get(item).is_none() {
             self.open_tool(cx, turn, item, opening);

@@ -70,6 +70,10 @@ impl Core {
                 | Purpose::Interrupt { .. }
                 | Purpose::Terminals { .. }
                 | Purpose::Terminate { .. }
+                | Purpose::Goal { .. }
+                | Purpose::GoalStop { .. }
+                | Purpose::Queue { .. }
+                | Purpose::Unqueue { .. }
                 | Purpose::Parting
                 | Purpose::Probe => {}
             }

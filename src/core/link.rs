@@ -5,10 +5,11 @@
 use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
-use super::ids::{CodexCallId, Generation, PromptKey, SessionId, ThreadId, Tick};
+use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
+use super::queued::QueuedMessage;
 use super::request::{Place, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,6 +66,25 @@ pub(crate) enum Purpose {
     },
     Terminate {
         session: SessionId,
+    },
+    /// `thread/goal/get`.
+    Goal {
+        session: SessionId,
+    },
+    /// A goal is paused or cleared.
+    GoalStop {
+        session: SessionId,
+    },
+    /// One page of the queue, after these; `cursor` led to it.
+    Queue {
+        session: SessionId,
+        pages: Vec<QueuedMessage>,
+        cursor: Option<String>,
+    },
+    /// A message is taken out of the queue.
+    Unqueue {
+        session: SessionId,
+        item: ItemId,
     },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,

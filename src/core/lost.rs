@@ -21,6 +21,7 @@ impl Session {
     ) {
         self.withdraw_asks(cx);
         self.polls.reset();
+        self.reads.reset();
         // What it had saved by then, nobody can say: a key is looked up before it is sent again.
         self.history = History::Unread;
         // One that cannot even be started is not tried again for prompts that wait.
@@ -61,6 +62,7 @@ impl Session {
             return;
         }
         self.end_all_unseen(cx, EndedBy::AppServerLost, "the codex app-server ended and took it along");
+        self.lose_standing(cx, "The codex app-server ended; told again when the thread is loaded again.");
         self.tie = Tie::Unloaded;
         if let Front::Active(turn) = &mut self.front {
             turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: failure.to_string() });

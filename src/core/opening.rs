@@ -15,7 +15,7 @@ use super::session::{History, Session, Tie};
 use super::slash;
 use super::turn::{Front, Turn};
 use super::update::Update;
-use crate::background::ledger::Call;
+use crate::background::ledger::{Call, Work};
 use std::collections::BTreeSet;
 
 /// Items per page of a history.
@@ -91,6 +91,7 @@ impl Session {
         if let Some(resuming) = &mut self.resuming {
             resuming.stage = Stage::Listing;
         }
+        self.read_standing(cx);
         self.poll_terminals(cx);
     }
 
@@ -178,7 +179,7 @@ impl Session {
             .ledger
             .in_order()
             .iter()
-            .filter(|(_, call)| call.live().is_some())
+            .filter(|(_, call)| call.live().is_some() || matches!(call.work, Work::Standing(_)))
             .map(|(_, call)| call.call.clone())
             .collect();
         for update in self.held.iter_mut() {
@@ -187,11 +188,14 @@ impl Session {
         for item in self.ledger.items(|call: &Call| call.live().is_some()) {
             self.reannounce(cx, &item);
         }
+        for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
+            self.reannounce_standing(cx, &item);
+        }
     }
 
     /// Answers a resume once the models are known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
-        if !cx.models.is_known() {
+        if !cx.models.is_known() || !self.reads.is_done() {
             return;
         }
         match self.resuming.take() {
@@ -228,6 +232,7 @@ impl Session {
                     self.front = Front::Active(Turn::new(None, Vec::new()));
                     self.report(cx);
                 }
+                self.read_standing(cx);
                 self.poll_terminals(cx);
                 self.pump(cx);
             }

@@ -264,6 +264,12 @@ impl Session {
         content: Vec<Content>,
     ) {
         let message = MessageId::from(item);
+        if let Some(key) = key.as_ref().filter(|_| !self.replaying) {
+            self.queued_started(cx, key);
+        }
+        if let Front::Active(turn) = &mut self.front {
+            turn.unprompted = false;
+        }
         let ours = key.as_ref().and_then(|key| self.prompts.iter().position(|prompt| prompt.key == *key));
         // A v1 client shows what it sent by itself.
         if ours.is_none() || cx.version() == Version::V2 {

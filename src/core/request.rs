@@ -156,7 +156,7 @@ pub enum Reply {
     Inserted { message: MessageId },
     /// v1 `session/prompt`: the turn is over. Never `StopReason::Error`. `background` counts
     /// what goes on (`_meta.background`).
-    TurnEnded { stop: StopReason, background: Vec<TerminalId> },
+    TurnEnded { stop: StopReason, background: Vec<ToolCallId> },
     /// `session/set_config_option`, `session/set_mode`: the complete list.
     OptionSet(Vec<ConfigOption>),
     /// `terminal/cancel`, `tool_call/cancel`.

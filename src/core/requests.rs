@@ -95,16 +95,12 @@ impl Core {
                     None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
                 }
             }
-            Request::CancelToolCall { session, call: _ } => {
-                let failure = match self.sessions.contains_key(&session) {
-                    true => Failure::InvalidParams(
-                        "this tool call is unknown, has ended or cannot be cancelled by itself; \
-                         use terminal/cancel for a terminal and session/cancel for the turn"
-                            .to_owned(),
-                    ),
-                    false => Failure::UnknownSession(session),
-                };
-                out.refuse(ticket, failure);
+            Request::CancelToolCall { session, call } => {
+                let (sessions, mut cx) = self.split(now, out);
+                match sessions.get_mut(&session).filter(|it| it.is_open) {
+                    Some(it) => it.cancel_call(&mut cx, ticket, &call),
+                    None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
+                }
             }
         }
     }

@@ -14,12 +14,13 @@ use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
+use super::standing::Reads;
 use super::stopping::Closing;
 use super::texts::Texts;
 use super::told::Untold;
 use super::turn::Front;
 use super::update::{Background, Snapshot, State, StopReason, Update};
-use crate::background::ledger::Ledger;
+use crate::background::ledger::{Ledger, Listed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One open session.
@@ -42,6 +43,7 @@ pub(crate) struct Session {
     pub(crate) ask_calls: BTreeSet<ItemId>,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
+    pub(crate) reads: Reads,
     pub(crate) tie: Tie,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
@@ -139,6 +141,7 @@ impl Session {
             ask_calls: BTreeSet::new(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
+            reads: Reads::default(),
             tie: Tie::Loaded,
             held: Some(Vec::new()),
             held_answers: Vec::new(),
@@ -260,7 +263,10 @@ impl Session {
             .ledger
             .background()
             .into_iter()
-            .map(|it| Background::Terminal(it.terminal().clone()))
+            .map(|it| match it {
+                Listed::Terminal(it) => Background::Terminal(it.terminal().clone()),
+                Listed::Standing(call) => Background::ToolCall(call.clone()),
+            })
             .collect();
         Snapshot { state: self.state(), background }
     }

@@ -156,6 +156,11 @@ impl Session {
     pub(crate) fn cancel(&mut self, cx: &mut Cx<'_>) {
         self.cancel_all_held(cx);
         self.cancel_locals(cx);
+        self.cancel_turn(cx);
+    }
+
+    /// The turn that runs or starts, and nothing of what waits for its end.
+    pub(crate) fn cancel_turn(&mut self, cx: &mut Cx<'_>) {
         match &mut self.front {
             Front::Idle => return,
             Front::Starting { cancelled, .. } => *cancelled = true,
@@ -216,6 +221,7 @@ impl Session {
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
         }
+        self.close_standing(cx);
         self.cancel(cx);
         cx.timers.arm(cx.now.plus(CLOSE_BOUND), Timer::CloseBound { session: self.id.clone() });
         self.close_if_done(cx);
@@ -223,7 +229,8 @@ impl Session {
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
     pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
-        let is_quiet = matches!(self.front, Front::Idle) && self.ledger.is_empty();
+        let is_quiet =
+            matches!(self.front, Front::Idle) && self.ledger.is_empty() && self.reads.is_settled(cx.now);
         let Some(closing) = &mut self.closing else { return };
         if !is_quiet || closing.stage != Stage::Ending {
             return;

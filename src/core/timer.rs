@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     QuietTurn { session: SessionId, turn: TurnId },
     /// A local prompt waits for a look at what runs.
     Survey { session: SessionId },
+    /// A message left the queue, or a turn of a stopped goal may come.
+    Standing { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
@@ -52,6 +54,7 @@ impl Timer {
             Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::Survey { .. } => "a look at what runs is awaited",
+            Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
             Self::SweepBound { .. } => "a sweep is awaited",

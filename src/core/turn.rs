@@ -53,6 +53,8 @@ pub(crate) struct Turn {
     pub(crate) error: Option<String>,
     /// v1 prompts that are answered at its end.
     pub(crate) waiting: Vec<Ticket>,
+    /// Codex started it by itself, and no message is in it.
+    pub(crate) unprompted: bool,
 }
 
 impl Turn {
@@ -67,7 +69,13 @@ impl Turn {
             retry_told: false,
             error: None,
             waiting,
+            unprompted: false,
         }
+    }
+
+    /// One that Codex started by itself.
+    fn by_itself(id: TurnId) -> Self {
+        Self { unprompted: true, ..Self::new(Some(id), Vec::new()) }
     }
 
     pub(crate) fn is_steerable(&self) -> bool {
@@ -96,6 +104,7 @@ impl Session {
         // A turn of the thread reaches us, so it is loaded.
         if self.tie == Tie::Unloaded {
             self.tie = Tie::Loaded;
+            self.read_standing(cx);
         }
         match std::mem::replace(&mut self.front, Front::Idle) {
             Front::Active(mut active) if active.id.as_ref().is_none_or(|id| *id == turn) => {
@@ -107,7 +116,7 @@ impl Session {
                 self.front = Front::Active(active);
                 self.finish_turn(cx);
                 self.say_woken(cx);
-                self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
+                self.front = Front::Active(Turn::by_itself(turn));
             }
             Front::Starting { cancelled, waiting, choices: _ } => {
                 let mut active = Turn::new(Some(turn), waiting);
@@ -116,9 +125,12 @@ impl Session {
             }
             Front::Idle => {
                 self.say_woken(cx);
-                self.front = Front::Active(Turn::new(Some(turn), Vec::new()));
+                let mut active = Turn::by_itself(turn);
+                active.cancelled = self.closing.is_some() || self.is_stray(cx.now);
+                self.front = Front::Active(active);
             }
         }
+        self.goal_runs(cx);
         self.report(cx);
         self.interrupt_if_due(cx);
         self.pump(cx);
@@ -231,6 +243,7 @@ impl Session {
         self.flush_all(cx);
         self.detach_all();
         self.watch_listed(cx);
+        self.goal_waits(cx, &stop);
         self.report_end(cx, stop.clone());
         self.woken &= turn.waiting.is_empty();
         for ticket in turn.waiting {
@@ -252,7 +265,7 @@ impl Session {
 
     /// The answer of a v1 prompt.
     pub(crate) fn turn_ended(&self, stop: StopReason) -> Reply {
-        let background = self.ledger.background().into_iter().map(|it| it.terminal().clone()).collect();
+        let background = self.ledger.background().into_iter().map(|it| it.call()).collect();
         Reply::TurnEnded { stop, background }
     }
 
@@ -265,7 +278,8 @@ impl Session {
             }
         };
         // The user's own shell command has a turn of its own and ends with it, but says so itself.
-        for item in self.ledger.items(|call| call.live().is_none()) {
+        let is_left = |call: &Call| call.live().is_none() && !matches!(call.work, Work::Standing(_));
+        for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
             // outlives an interrupt.
             if self.is_approved(&item) {
@@ -290,7 +304,7 @@ impl Session {
     fn is_approved(&self, item: &ItemId) -> bool {
         match self.ledger.get(item).map(|call| &call.work) {
             Some(Work::Command(command)) => command.approved,
-            Some(Work::Tool) | None => false,
+            Some(Work::Tool | Work::Standing(_)) | None => false,
         }
     }
 
@@ -364,6 +378,7 @@ impl Session {
             self.tie = Tie::Unloaded;
         }
         self.end_all_unseen(cx, EndedBy::Codex, reason);
+        self.lose_standing(cx, reason);
         if let Front::Active(turn) = &mut self.front {
             turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: reason.to_owned() });
             self.finish_turn(cx);

@@ -92,6 +92,8 @@ pub struct CallOpened {
     pub content: Vec<CallContent>,
     /// The tool's arguments.
     pub input: Option<Json>,
+    /// Whether `tool_call/cancel` can end it.
+    pub can_cancel: bool,
 }
 
 /// Patch of a tool call; `None` keeps.
@@ -107,6 +109,8 @@ pub struct CallChange {
     pub locations: Option<Vec<Location>>,
     /// The tool's result.
     pub output: Option<CallOutput>,
+    /// Whether `tool_call/cancel` can end it.
+    pub can_cancel: Option<bool>,
 }
 
 /// Result of a tool for programs (`rawOutput`).
@@ -125,6 +129,8 @@ pub enum OpenStatus {
     Pending,
     /// At work.
     InProgress,
+    /// Was at work and waits for something to go on (v1: in progress).
+    Paused,
 }
 
 /// Final status of a tool call.

@@ -38,6 +38,8 @@ pub(crate) struct Rig {
     /// App-servers that we ended.
     pub(crate) ended: Vec<Generation>,
     pub(crate) exit: Option<i32>,
+    /// Codex answers by hand what goal and what queue a thread has; else none and an empty one.
+    pub(crate) standing: bool,
     /// Sweeps under way.
     sweeps: VecDeque<Generation>,
     /// Methods of all requests to Codex, in order.
@@ -62,6 +64,7 @@ impl Rig {
             found: StopReport::NotFound,
             ended: Vec::new(),
             exit: None,
+            standing: false,
             sweeps: VecDeque::new(),
             called: Vec::new(),
             watched: BTreeMap::new(),
@@ -202,9 +205,20 @@ impl Rig {
             Departure::ToCodex { line, .. } => {
                 self.note("  to codex", &line);
                 let message: Value = serde_json::from_str(&line).expect("we write JSON");
-                if let Some(method) = message["method"].as_str().filter(|_| !message["id"].is_null()) {
-                    self.called.push(method.to_owned());
-                    self.calls.push(message);
+                let result = match message["method"].as_str() {
+                    Some("thread/goal/get") if !self.standing => Some(json!({"goal": null})),
+                    Some("thread/queue/list") if !self.standing => {
+                        Some(json!({"data": [], "nextCursor": null}))
+                    }
+                    _ => None,
+                };
+                match result {
+                    Some(result) => self.codex(json!({"id": message["id"], "result": result})),
+                    None if message["method"].is_string() && !message["id"].is_null() => {
+                        self.called.extend(message["method"].as_str().map(str::to_owned));
+                        self.calls.push(message);
+                    }
+                    None => {}
                 }
             }
             Departure::StartCodex(generation) => {

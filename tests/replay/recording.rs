@@ -101,6 +101,12 @@ impl Recording {
                 (Some("<-"), None, Some(id)) => {
                     let Some(idx) = asked.iter().position(|(asked, _)| asked == id) else { continue };
                     let (_, method) = asked.swap_remove(idx);
+                    if let (Some(last), "thread/queue/add") = (segments.last_mut(), method.as_str()) {
+                        let mut params = message["result"].clone();
+                        params["threadId"] = opened["thread"]["id"].clone();
+                        let line = serde_json::json!({"method": "played/queued", "params": params});
+                        last.lines.push((((at - since) * 1000.0).max(0.0) as u64, line));
+                    }
                     if method == "thread/start" && opened.is_null() {
                         opened = message["result"].clone();
                     }

@@ -1,6 +1,7 @@
 //! A played app-server: takes our lines, answers in virtual time, one thread per recording.
 
 use crate::recording::Recording;
+use crate::standing::{Said, Standing};
 use crate::thread::Thread;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -96,6 +97,16 @@ impl Server {
                 Some(idx) => self.threads[idx].send(line).map(|line| shift_ids(line, idx)),
                 None => Some(line),
             };
+            let ended = sent.as_ref().is_some_and(|line| line["method"] == "turn/completed");
+            if let Some(idx) = thread.filter(|_| ended) {
+                let has_more = self
+                    .queue
+                    .values()
+                    .any(|(of, line)| *of == Some(idx) && line["method"] == "turn/started");
+                // A recorded thread goes on as it was recorded.
+                let lines = if has_more { Vec::new() } else { self.threads[idx].go_on() };
+                self.later(now, idx, lines);
+            }
             if sent.is_some() {
                 return sent;
             }
@@ -142,11 +153,14 @@ impl Server {
                 }
             },
             Some("thread/resume") => {
-                let answer = match self.of(params) {
-                    Some(idx) => json!({"result": self.threads[idx].resume()}),
-                    None => json!({"error": {"code": -32600, "message": "no rollout found for thread"}}),
+                let Some(idx) = self.of(params) else {
+                    let error = json!({"code": -32600, "message": "no rollout found for thread"});
+                    return self.answer(now, id, json!({"error": error}));
                 };
+                let answer = json!({"result": self.threads[idx].resume()});
                 self.answer(now, id, answer);
+                let lines = self.threads[idx].after_resume();
+                self.later(now + LATENCY, idx, lines);
             }
             Some(method) => {
                 let Some(idx) = self.of(params) else {
@@ -166,6 +180,9 @@ impl Server {
                 let (answer, lines) = self.threads[idx].request(method, params);
                 if method == "turn/interrupt" && answer.get("result").is_some() {
                     self.keep_commands(idx);
+                }
+                if matches!(method, "thread/goal/set" | "thread/goal/clear") {
+                    self.drop_turns_to_come(idx);
                 }
                 let killed = method.ends_with("/terminate") || method.ends_with("/clean");
                 self.answer(now, id, answer);
@@ -199,6 +216,26 @@ impl Server {
     /// Items of the commands of `thread` that run.
     pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
         self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()
+    }
+
+    /// Names of the calls that show the goal and the queue of `thread`.
+    pub(crate) fn standing(&self, thread: &str) -> BTreeSet<String> {
+        self.threads.iter().find(|it| it.id() == thread).map(Thread::standing).unwrap_or_default()
+    }
+
+    /// Somebody else does something to the goal or the queue of a thread.
+    pub(crate) fn stand(&mut self, now: u64, idx: usize, act: impl FnOnce(&mut Standing) -> Option<Said>) {
+        let Some(thread) = self.threads.get_mut(idx) else { return };
+        let lines = thread.stand(act);
+        self.later(now, idx, lines);
+    }
+
+    /// A stopped goal ends the recorded chain of its turns after the one that runs.
+    fn drop_turns_to_come(&mut self, idx: usize) {
+        let thread = &self.threads[idx];
+        let end = self.queue.iter().find(|(_, (of, line))| *of == Some(idx) && thread.is_turn_end(line));
+        let Some(end) = end.map(|(at, _)| *at) else { return };
+        self.queue.retain(|at, (of, line)| *of != Some(idx) || *at <= end || thread.outlives_turn(line));
     }
 
     /// Of what one thread is going to say, keeps what is about its commands.

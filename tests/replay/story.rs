@@ -87,6 +87,28 @@ enum Fate {
     Hold,
     /// This command ends, and no line ever says so.
     Vanish(String),
+    /// Somebody else does something to the goal or the queue of the first thread.
+    Stand(Stand),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Stand {
+    /// A goal that takes so many turns; then it gets the status `ends`, or stays and waits.
+    Goal {
+        objective: String,
+        turns: u32,
+        #[serde(default)]
+        ends: Option<String>,
+    },
+    /// The goal gets this status.
+    Status(String),
+    Enqueue {
+        key: String,
+        text: String,
+    },
+    /// The message with this key is taken out.
+    Unqueue(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -144,6 +166,12 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
             Event::Reach { on: On::Ask, found } => world.reach.asked_next(found.report()),
             Event::Reach { on: On::Finish, found } => world.reach.finished_next(found.report()),
             Event::Watched(told) => world.watched(&told),
+            Event::Codex(Fate::Stand(act)) => world.stand(0, |standing| match act {
+                Stand::Goal { objective, turns, ends } => Some(standing.set_goal(&objective, turns, ends)),
+                Stand::Status(status) => standing.set_status(&status),
+                Stand::Enqueue { key, text } => Some(standing.enqueue(&key, &text)),
+                Stand::Unqueue(key) => Some(standing.unqueue(&key)),
+            }),
             Event::Queue(Pressed::High) => world.press(Pressure::High),
             Event::Queue(Pressed::Low) => world.press(Pressure::Low),
         }

@@ -3,8 +3,12 @@
 //! Knows what really runs, which is the truth that a client's belief is held against.
 
 use crate::recording::{Gate, Recording, Segment};
+use crate::standing::Standing;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+
+#[path = "thread/chain.rs"]
+mod chain;
 
 /// Milliseconds between a kill and the report of it.
 const KILLED_AFTER: u64 = 5;
@@ -40,6 +44,7 @@ pub(crate) struct Thread {
     subscribed: bool,
     /// It is in Codex's memory: nothing happens in it otherwise.
     loaded: bool,
+    standing: Standing,
 }
 
 #[derive(Debug)]
@@ -72,6 +77,7 @@ impl Thread {
             n_messages: 0,
             subscribed: true,
             loaded: true,
+            standing: Standing::default(),
         }
     }
 
@@ -144,6 +150,12 @@ impl Thread {
                 json!({"error": {"code": -32600, "message": format!("thread not found: {}", self.id)}}),
                 Vec::new(),
             ),
+            _ if method.starts_with("thread/goal/") || method.starts_with("thread/queue/") => {
+                match self.standing.request(method, params) {
+                    Some((answer, said)) => (answer, self.lines(said)),
+                    None => (json!({"error": {"code": -32600, "message": "not played"}}), Vec::new()),
+                }
+            }
             "turn/start" => self.start_turn(params),
             "turn/steer" => self.steer(params),
             "turn/interrupt" => self.interrupt(params),
@@ -238,6 +250,9 @@ impl Thread {
 
     fn happens(&mut self, method: &str, line: &mut Value) -> bool {
         let params = &line["params"];
+        if !self.standing.hears(method, params, self.turn.is_none()) {
+            return false;
+        }
         let id = params["item"]["id"]
             .as_str()
             .or_else(|| params["itemId"].as_str())

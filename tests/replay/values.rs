@@ -13,7 +13,7 @@ use testkit::belief::Version::{V1, V2};
 /// What becomes of a name: the value of its table, `None` for nothing.
 type Look = fn(&str) -> Option<String>;
 
-const LOOKS: [(&str, Look); 31] = [
+const LOOKS: [(&str, Look); 32] = [
     ("command.status", |name| status(command(json!({})), name)),
     ("file.status", |name| status(json!({"type": "fileChange", "id": "i", "changes": []}), name)),
     ("mcp.status", |name| {
@@ -90,6 +90,13 @@ const LOOKS: [(&str, Look); 31] = [
         scene.say("thread/status/changed", json!({"status": {"type": name, "activeFlags": []}}));
         scene.pass(5000);
         scene.newest("state_update", "/state").filter(|state| state != "running")
+    }),
+    ("goal.status", |name| {
+        let goal = |status: &str| json!({"goal": {"objective": "o", "status": status, "tokensUsed": 0, "timeUsedSeconds": 0, "createdAt": 1}});
+        let mut scene = Scene::new(V2);
+        scene.say("thread/goal/updated", goal("active"));
+        scene.say("thread/goal/updated", goal(name));
+        scene.newest("tool_call_update", "/status")
     }),
     ("image.failure", |name| {
         let item =

@@ -6,6 +6,7 @@ use crate::client::{Act, Client};
 use crate::reach::Reach;
 use crate::server::Server;
 use crate::watches::{Told, Watches};
+use crate::standing::{Said, Standing};
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;
@@ -197,6 +198,11 @@ impl World {
         self.deliver_text(&line.to_string());
     }
 
+    /// Somebody else does something to the goal or the queue of a thread.
+    pub(crate) fn stand(&mut self, thread: usize, act: impl FnOnce(&mut Standing) -> Option<Said>) {
+        self.server.stand(self.now, thread, act);
+    }
+
     /// Codex says a line that was made by hand.
     pub(crate) fn say_of_codex(&mut self, line: Value) {
         if let Some(line) = self.server.say(line) {
@@ -264,7 +270,8 @@ impl World {
             self.fault("no-exit", "the client left long ago".into());
         }
         for session in self.client.sessions().to_vec() {
-            self.belief.at_rest(&session, &self.server.live(&session));
+            let (live, standing) = (self.server.live(&session), self.server.standing(&session));
+            self.belief.at_rest_with(&session, &live, &standing);
         }
         self.judge();
         for ((session, item), whole) in std::mem::take(&mut self.outputs) {

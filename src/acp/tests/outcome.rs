@@ -132,7 +132,7 @@ fn v1_results() {
         (StopReason::Cancelled, "cancelled"),
     ];
     for (stop, word) in stops {
-        let ended = Reply::TurnEnded { stop, background: vec![TerminalId::new("call_1")] };
+        let ended = Reply::TurnEnded { stop, background: vec![ToolCallId::new("call_1")] };
         assert_eq!(
             answered(&mut edge, "session/prompt", prompt.clone(), ended),
             json!({ "stopReason": word, "_meta": { "dev.appserver-acp": { "background": ["call_1"] } } })
@@ -301,6 +301,7 @@ fn a_v1_permission_keeps_what_the_known_call_shows() {
         locations: Vec::new(),
         content: vec![CallContent::Diff(diff)],
         input: None,
+        can_cancel: false,
     };
     edge.update(&session(), &Update::CallOpened(call));
     let line = asked(&mut edge, 1, &permission(Subject::Call(ToolCallId::new("call_2"))));

@@ -29,6 +29,7 @@ fn opened(status: OpenStatus, content: Vec<CallContent>) -> Update {
         locations: Vec::new(),
         content,
         input: None,
+        can_cancel: false,
     })
 }
 

@@ -52,6 +52,7 @@ fn call(content: Vec<CallContent>) -> CallOpened {
         ],
         content,
         input: Some(Json::trusted("{\"x\":1}")),
+        can_cancel: false,
     }
 }
 

@@ -54,6 +54,7 @@ fn opened(content: Vec<CallContent>) -> CallOpened {
         locations: Vec::new(),
         content,
         input: Some(Json::trusted(r#"{"command":["npm","run","dev"]}"#)),
+        can_cancel: false,
     }
 }
 
@@ -117,13 +118,43 @@ fn updates_are_spelled_exactly() {
                         Location { path: "relative".into(), line: None },
                     ]),
                     output: Some(CallOutput::Json(Json::trusted(r#"{"x":null}"#))),
+                    can_cancel: Some(true),
                 },
             },
-            r#"{"sessionUpdate":"tool_call_update","toolCallId":"call_1","title":"T","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"line"}}],"locations":[{"path":"/w/a.rs","line":3},{"path":"/w/b.rs"}],"rawOutput":{"x":null}}"#.into(),
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"call_1","title":"T","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"line"}}],"locations":[{"path":"/w/a.rs","line":3},{"path":"/w/b.rs"}],"rawOutput":{"x":null},"capabilities":{"cancel":{}}}"#.into(),
         ),
         (
             closed("call_12", FinalStatus::Cancelled, CallChange::default()),
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"call_12","status":"cancelled"}"#.into(),
+        ),
+        (
+            Update::CallOpened(CallOpened {
+                call: call("goal-7"),
+                name: Some("goal".into()),
+                title: "Goal: do it".into(),
+                kind: ToolKind::Other,
+                status: OpenStatus::Pending,
+                locations: Vec::new(),
+                content: Vec::new(),
+                input: None,
+                can_cancel: true,
+            }),
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"goal-7","name":"goal","title":"Goal: do it","kind":"other","status":"pending","capabilities":{"cancel":{}}}"#.into(),
+        ),
+        (
+            Update::CallChanged {
+                call: call("goal-7"),
+                change: CallChange { status: Some(OpenStatus::Paused), ..CallChange::default() },
+            },
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"goal-7","status":"paused"}"#.into(),
+        ),
+        (
+            closed(
+                "goal-7",
+                FinalStatus::Cancelled,
+                CallChange { can_cancel: Some(false), ..CallChange::default() },
+            ),
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"goal-7","status":"cancelled","capabilities":null}"#.into(),
         ),
         (
             closed(

@@ -101,7 +101,8 @@ pub(crate) fn kind(kind: ToolKind) -> v1::ToolKind {
 pub(crate) fn open_status(status: OpenStatus) -> v1::ToolCallStatus {
     match status {
         OpenStatus::Pending => v1::ToolCallStatus::Pending,
-        OpenStatus::InProgress => v1::ToolCallStatus::InProgress,
+        // v1 has no word for it, and nothing goes back to pending.
+        OpenStatus::InProgress | OpenStatus::Paused => v1::ToolCallStatus::InProgress,
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn open_status(status: OpenStatus) -> v2::ToolCallStatus {
     match status {
         OpenStatus::Pending => v2::ToolCallStatus::Pending,
         OpenStatus::InProgress => v2::ToolCallStatus::InProgress,
+        OpenStatus::Paused => v2::ToolCallStatus::Paused,
     }
 }
 

@@ -125,7 +125,14 @@ fn call_opened(opened: &CallOpened) -> v2::ToolCallUpdate {
     if let Some(input) = &opened.input {
         update = update.raw_input(raw::value(input));
     }
+    if opened.can_cancel {
+        update = update.capabilities(cancellable());
+    }
     update
+}
+
+fn cancellable() -> v2::ToolCallCapabilities {
+    v2::ToolCallCapabilities::new().cancel(v2::ToolCallCancelCapabilities::new())
 }
 
 fn call_changed(call: &ToolCallId, change: &CallChange) -> v2::ToolCallUpdate {
@@ -144,6 +151,11 @@ fn call_changed(call: &ToolCallId, change: &CallChange) -> v2::ToolCallUpdate {
     }
     if let Some(output) = &change.output {
         update = update.raw_output(raw::output(output));
+    }
+    match change.can_cancel {
+        Some(true) => update = update.capabilities(cancellable()),
+        Some(false) => update.capabilities = MaybeUndefined::Null,
+        None => {}
     }
     update
 }

@@ -112,18 +112,29 @@ impl Belief {
     /// Compares the belief with the world once nothing is under way: `live` are the item ids
     /// of the commands of `session` that really run.
     pub fn at_rest(&mut self, session: &str, live: &BTreeSet<String>) {
+        self.at_rest_with(session, live, &BTreeSet::new());
+    }
+
+    /// As [`Self::at_rest`]; `standing` are the tool calls of work without a process that goes on or
+    /// waits, without the suffix (`#2`) of one that came again.
+    pub fn at_rest_with(&mut self, session: &str, live: &BTreeSet<String>, standing: &BTreeSet<String>) {
         for (id, call) in self.requests.of(session) {
             self.found.add("unanswered", format!("{} {id}", call.method));
         }
         let asks = self.asks.waiting(session);
         match self.sessions.get_mut(session) {
             Some(Session { phase: Phase::Closed, .. }) | None => {
-                if !live.is_empty() {
-                    self.found.add("rest-missing", format!("{live:?} of {session}, which is not open"));
+                // What is queued waits for the session to be opened again; a goal would go on.
+                let goals = standing.iter().filter(|name| name.starts_with("goal-"));
+                let left: Vec<_> = live.iter().chain(goals).collect();
+                if !left.is_empty() {
+                    self.found.add("rest-missing", format!("{left:?} of {session}, which is not open"));
                 }
             }
-            Some(Session { model: Model::V1(model), .. }) => model.at_rest(live, &mut self.found),
-            Some(Session { model: Model::V2(model), .. }) => model.at_rest(live, asks, &mut self.found),
+            Some(Session { model: Model::V1(model), .. }) => model.at_rest(live, standing, &mut self.found),
+            Some(Session { model: Model::V2(model), .. }) => {
+                model.at_rest(live, standing, asks, &mut self.found)
+            }
         }
     }
 
@@ -344,6 +355,11 @@ impl Session {
             session => session,
         }
     }
+}
+
+/// The name of a tool call without the suffix of one that came again.
+fn base(id: &str) -> &str {
+    id.split_once('#').map_or(id, |(base, _)| base)
 }
 
 /// Collects violations.

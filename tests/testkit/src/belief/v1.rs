@@ -4,7 +4,7 @@
 
 mod call;
 
-use super::Findings;
+use super::{Findings, base};
 use call::Call;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +87,17 @@ impl Session {
         }
     }
 
-    pub(crate) fn at_rest(&mut self, live: &BTreeSet<String>, found: &mut Findings) {
+    pub(crate) fn at_rest(
+        &mut self,
+        live: &BTreeSet<String>,
+        standing: &BTreeSet<String>,
+        found: &mut Findings,
+    ) {
+        for name in standing {
+            if !self.calls.iter().any(|(id, call)| base(id) == name && call.is_running()) {
+                found.add("rest-missing", format!("{name} stands and is no open call"));
+            }
+        }
         for id in live {
             match self.is_running(id) {
                 Some(true) => {}
@@ -96,7 +106,7 @@ impl Session {
             }
         }
         for (id, call) in &self.calls {
-            if call.is_running() && !live.contains(id) {
+            if call.is_running() && !live.contains(id) && !standing.contains(base(id)) {
                 found.add("rest-ghost", format!("{id} has ended and is believed to run"));
             }
         }

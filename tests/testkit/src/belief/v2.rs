@@ -7,8 +7,8 @@ mod prompt;
 mod state;
 mod terminal;
 
-use super::Findings;
 use super::fold::{Store, bytes};
+use super::{Findings, base};
 use prompt::Prompts;
 use serde_json::Value;
 use state::State;
@@ -111,7 +111,22 @@ impl Session {
         }
     }
 
-    pub(crate) fn at_rest(&mut self, live: &BTreeSet<String>, n_asks: usize, found: &mut Findings) {
+    pub(crate) fn at_rest(
+        &mut self,
+        live: &BTreeSet<String>,
+        standing: &BTreeSet<String>,
+        n_asks: usize,
+        found: &mut Findings,
+    ) {
+        let calls = || self.state.listed().into_iter();
+        let listed: BTreeSet<String> =
+            calls().filter_map(|key| Some(base(key.strip_prefix("tool_call:")?).to_owned())).collect();
+        for name in standing.difference(&listed) {
+            found.add("rest-missing", format!("{name} stands and is not listed"));
+        }
+        for name in listed.difference(standing) {
+            found.add("rest-ghost", format!("tool call {name} is listed and nothing of it stands"));
+        }
         for id in live {
             match terminal::is_live(&self.store, id) {
                 None => found.add("rest-missing", format!("{id} runs and was never announced")),

@@ -1,0 +1,151 @@
+//! What goals and queued messages have in common: opened, changed, ended, asked for.
+//!
+//! The call of each is announced here, changed here and ended here, and nowhere else.
+
+use super::codex::{CodexError, CodexReply, CodexRequest};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::failure::Failure;
+use super::ids::{ItemId, Tick, ToolCallId, TurnId};
+use super::link::Purpose;
+use super::request::{Reply, Ticket};
+use super::session::Session;
+use super::update::{EndedBy, FinalStatus, Update};
+
+use crate::background::ledger::Work;
+use crate::background::standing::{Kind, Standing};
+
+/// What is being asked of Codex about standing work.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    pub(crate) goal_running: bool,
+    pub(crate) queue_running: bool,
+    pub(crate) queue_again: bool,
+    /// When we last stopped a goal.
+    pub(crate) goal_stopped: Option<Tick>,
+    /// Until when a close waits for a turn of a stopped goal.
+    pub(crate) settled_at: Option<Tick>,
+}
+
+impl Reads {
+    /// Whether everything that was asked is known.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.goal_running && !self.queue_running
+    }
+
+    /// Whether no turn of a goal that is over is on its way.
+    pub(crate) fn is_settled(&self, now: Tick) -> bool {
+        self.settled_at.is_none_or(|at| now >= at)
+    }
+
+    /// No answer will come any more.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Session {
+    /// The thread was loaded: asks for its goal and its queue.
+    pub(crate) fn read_standing(&mut self, cx: &mut Cx<'_>) {
+        if !self.reads.goal_running {
+            self.reads.goal_running = true;
+            let request = CodexRequest::GoalGet { thread: self.thread.clone() };
+            cx.link.call(Purpose::Goal { session: self.id.clone() }, request, cx.out);
+        }
+        self.read_queue(cx);
+    }
+
+    /// Codex answered `thread/goal/get`; it refuses where goals are turned off.
+    pub(crate) fn goal_read(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        self.reads.goal_running = false;
+        match result {
+            Ok(CodexReply::Goal(goal)) => self.goal_told(cx, goal),
+            Ok(_) => {}
+            Err(error) if error.message.contains("disabled") => {}
+            Err(error) => {
+                let message = error.message;
+                cx.out.anomaly(Anomaly::CodexRefused { method: "thread/goal/get", message });
+            }
+        }
+        self.answer_resume(cx);
+    }
+
+    /// `tool_call/cancel`: accepted at once, confirmed later by the final status (V2-56).
+    pub(crate) fn cancel_call(&mut self, cx: &mut Cx<'_>, ticket: Ticket, call: &ToolCallId) {
+        let items = self.ledger.items(|open| open.call == *call);
+        let kind = items.first().and_then(|item| Some(&self.ledger.standing_mut(item)?.kind));
+        let (Some(item), Some(kind)) = (items.first(), kind) else {
+            let message = "this tool call is unknown, has ended or cannot be cancelled by itself; \
+                           use terminal/cancel for a terminal and session/cancel for the turn";
+            return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
+        };
+        let is_goal = matches!(kind, Kind::Goal(_));
+        cx.out.respond(ticket, Reply::CancelAccepted);
+        match is_goal {
+            true => self.stop_goal(cx, item, EndedBy::Client),
+            false => self.unqueue(cx, item),
+        }
+    }
+
+    /// The session closes: its goal is paused; what is queued stays in the queue.
+    pub(crate) fn close_standing(&mut self, cx: &mut Cx<'_>) {
+        for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
+            match self.ledger.standing_mut(&item).map(|standing| &standing.kind) {
+                Some(Kind::Goal(_)) => self.stop_goal(cx, &item, EndedBy::Close),
+                Some(Kind::Queued { .. }) => {
+                    let line = "Stays in the queue: Codex starts it when the session is opened again.";
+                    self.end_standing(cx, &item, FinalStatus::Cancelled, line);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Nothing of it goes on, whatever Codex still knows: told again once the thread is loaded again.
+    pub(crate) fn lose_standing(&mut self, cx: &mut Cx<'_>, reason: &str) {
+        for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
+            self.end_standing(cx, &item, FinalStatus::Failed, reason);
+        }
+        self.reads.reset();
+    }
+
+    /// The item of the first that `is_it`.
+    pub(crate) fn standing_item(&self, is_it: impl Fn(&Standing) -> bool) -> Option<ItemId> {
+        let fits = |work: &Work| matches!(work, Work::Standing(standing) if is_it(standing));
+        self.ledger.items(|call| fits(&call.work)).into_iter().next()
+    }
+
+    pub(crate) fn open_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId, standing: Standing) {
+        let opened = standing.opened(ToolCallId::new(item.as_str()));
+        let call = self.ledger.open(item, &TurnId::new(""), Work::Standing(Box::new(standing)));
+        self.emit(cx, Update::CallOpened(super::update::CallOpened { call, ..opened }));
+    }
+
+    pub(crate) fn change_standing(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        change: impl FnOnce(&mut Standing),
+    ) {
+        let Some(call) = self.ledger.get_mut(item) else { return };
+        let Work::Standing(standing) = &mut call.work else { return };
+        let former = standing.opened(call.call.clone());
+        change(standing);
+        if let Some(change) = standing.change(&former) {
+            self.emit(cx, Update::CallChanged { call: former.call, change });
+        }
+    }
+
+    pub(crate) fn end_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId, status: FinalStatus, line: &str) {
+        let Some(standing) = self.ledger.standing_mut(item) else { return };
+        let change = standing.last(line);
+        self.close_call(cx, item, status, change);
+    }
+
+    /// Tells one again, ahead of what is held back.
+    pub(crate) fn reannounce_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
+        let Some(call) = self.ledger.get(item) else { return };
+        let Work::Standing(standing) = &call.work else { return };
+        self.emit_ahead(cx, Update::CallOpened(standing.opened(call.call.clone())));
+    }
+}
