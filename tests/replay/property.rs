@@ -22,8 +22,16 @@ const SETTLE: u64 = 60_000;
 const LEAVE: u64 = 10_000;
 
 /// Notifications that the truth hangs on: Codex does not lose them.
-const VITAL: [&str; 5] =
-    ["turn/started", "turn/completed", "item/started", "item/completed", "serverRequest/resolved"];
+const VITAL: [&str; 8] = [
+    "turn/started",
+    "turn/completed",
+    "item/started",
+    "item/completed",
+    "serverRequest/resolved",
+    "thread/goal/updated",
+    "thread/goal/cleared",
+    "thread/queue/changed",
+];
 
 /// One run: two sessions over two recordings.
 #[derive(Clone, Debug)]
@@ -52,6 +60,13 @@ enum Move {
     Die,
     Hang,
     Press(Pressure),
+    /// Somebody sets a goal that takes so many turns, and then gets this status or waits.
+    Goal(usize, u32, Option<&'static str>),
+    /// Somebody gives the goal this status.
+    GoalStatus(usize, &'static str),
+    Enqueue(usize),
+    /// The n-th listed tool call (v2), or one that never was.
+    CancelToolCall(usize, usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +138,13 @@ fn one_move() -> impl Strategy<Value = Move> {
     let kind = prop_oneof![Just("allow_once"), Just("allow_always"), Just("reject_once"), Just("cancelled")];
     let local = prop_oneof![Just("/ps"), Just("/stop"), Just("/stop 1"), Just("/stop all"), Just("/ps x")];
     let replay = prop_oneof![Just(Replay::Whole), Just(Replay::Nothing)];
+    let ends = prop_oneof![Just(None), Just(Some("complete")), Just(Some("blocked"))];
+    let status = prop_oneof![Just("active"), Just("paused"), Just("usageLimited")];
     prop_oneof![
+        1 => (session.clone(), 0..4_u32, ends).prop_map(|(session, turns, ends)| Move::Goal(session, turns, ends)),
+        1 => (session.clone(), status).prop_map(|(session, status)| Move::GoalStatus(session, status)),
+        2 => session.clone().prop_map(Move::Enqueue),
+        2 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelToolCall(session, nth)),
         8 => session.clone().prop_map(Move::Prompt),
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
@@ -204,6 +225,21 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             }
         }
         Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
+        Move::Goal(session, turns, ends) => {
+            world.stand(session, |it| Some(it.set_goal("All green", turns, ends.map(str::to_owned))));
+        }
+        Move::GoalStatus(session, status) => world.stand(session, |it| it.set_status(status)),
+        Move::Enqueue(session) => {
+            let key = format!("queued-at-{}", world.now());
+            world.stand(session, |it| Some(it.enqueue(&key, "then this")));
+        }
+        Move::CancelToolCall(session, nth) => {
+            let listed = name(world, session).map(|session| world.belief().listed(&session));
+            let calls = listed.unwrap_or_default().into_iter();
+            let mut calls = calls.filter_map(|key| Some(key.strip_prefix("tool_call:")?.to_owned()));
+            let call = calls.nth(nth).unwrap_or_else(|| "no-such".into());
+            world.act(&Act::CancelToolCall { call, session });
+        }
         Move::Die => world.kill_server(),
         Move::Hang => world.hang_server(),
         Move::Press(pressure) => world.press(pressure),
