@@ -22,3 +22,5 @@ mod resumes;
 mod rig;
 #[path = "faults/watches.rs"]
 mod watches;
+#[path = "faults/standing.rs"]
+mod standing;

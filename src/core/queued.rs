@@ -99,10 +99,10 @@ impl Session {
 
     fn queue_read(&mut self, cx: &mut Cx<'_>) {
         self.reads.queue_running = false;
+        self.report(cx);
         if std::mem::take(&mut self.reads.queue_again) {
             return self.read_queue(cx);
         }
-        self.report(cx);
         self.close_if_done(cx);
         self.answer_resume(cx);
     }

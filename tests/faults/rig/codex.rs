@@ -19,6 +19,11 @@ impl Rig {
         self.calls.iter().any(|it| it["method"] == method)
     }
 
+    /// Calls that nobody answered, oldest first.
+    pub(crate) fn calls(&self) -> &[Value] {
+        &self.calls
+    }
+
     /// Takes the oldest open call of a method, to be answered or not.
     pub(crate) fn call(&mut self, method: &str) -> Value {
         match self.calls.iter().position(|it| it["method"] == method) {
