@@ -24,6 +24,7 @@ mod approvals;
 mod cancel;
 mod ends;
 mod exits;
+mod goals;
 mod lines;
 mod local;
 mod map;

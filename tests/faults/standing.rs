@@ -88,7 +88,11 @@ fn a_goal_that_is_cancelled_leaves_a_turn_with_a_prompt_alone() {
     rig.want(!rig.is_called("turn/interrupt"), "the prompt is on its way into it");
     let key = rig.call("turn/steer")["params"]["clientUserMessageId"].clone();
     let content = json!([{"type": "text", "text": "p1"}]);
-    rig.item("item/started", "G", json!({"type": "userMessage", "id": "u", "clientId": key, "content": content}));
+    rig.item(
+        "item/started",
+        "G",
+        json!({"type": "userMessage", "id": "u", "clientId": key, "content": content}),
+    );
     rig.ok("thread/goal/clear", json!({"cleared": true}));
     rig.want(!rig.is_called("turn/interrupt"), "the turn has a prompt");
     rig.done("G", "completed");
