@@ -8,7 +8,6 @@ use super::effect::Anomaly;
 use super::ids::{ItemId, Tick};
 use super::link::Purpose;
 use super::session::{Session, Tie};
-use super::timer::Timer;
 use super::turn::Front;
 use super::update::{EndedBy, FinalStatus, OpenStatus, Severity, StopReason};
 use crate::background::ledger::Work;
@@ -16,9 +15,6 @@ use crate::background::standing::{Kind, Standing};
 
 /// How long after the end of a goal a turn of it may still begin: one that was scheduled, in ms.
 const STRAY: u64 = 1_000;
-/// How long a close waits for such a turn, in ms; it took 10 where it was measured.
-const ON_ITS_WAY: u64 = 250;
-
 /// The goal of a thread, as Codex describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
@@ -116,7 +112,6 @@ impl Session {
     pub(crate) fn stop_goal(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
         let Some(standing) = self.ledger.standing_mut(item) else { return };
         let former = standing.stop.replace(by);
-        let is_at_work = standing.status == OpenStatus::InProgress;
         if former == Some(by) {
             return;
         }
@@ -129,11 +124,6 @@ impl Session {
         };
         cx.link.call(Purpose::GoalStop { session: self.id.clone() }, request, cx.out);
         self.reads.goal_stopped = Some(cx.now);
-        // Between two turns of it the next one may be on its way, and must not start unheard.
-        if by == EndedBy::Close && is_at_work && matches!(self.front, Front::Idle) {
-            self.reads.settled_at = Some(cx.now.plus(ON_ITS_WAY));
-            cx.timers.arm(cx.now.plus(ON_ITS_WAY), Timer::Standing { session: self.id.clone() });
-        }
         let is_its_turn = matches!(&self.front, Front::Active(turn) if turn.unprompted);
         if is_its_turn && self.prompts.is_empty() {
             self.cancel_turn(cx);

@@ -10,10 +10,16 @@ use super::ids::{ItemId, Tick, ToolCallId, TurnId};
 use super::link::Purpose;
 use super::request::{Reply, Ticket};
 use super::session::Session;
-use super::update::{EndedBy, FinalStatus, Update};
+use super::timer::Timer;
+use super::turn::Front;
+use super::update::{EndedBy, FinalStatus, OpenStatus, Update};
 
 use crate::background::ledger::Work;
 use crate::background::standing::{Kind, Standing};
+
+/// How long a close waits for a turn that Codex may have scheduled, in ms; it took 10 where it was
+/// measured.
+const ON_ITS_WAY: u64 = 250;
 
 /// What is being asked of Codex about standing work.
 #[derive(Debug, Default)]
@@ -23,7 +29,7 @@ pub(crate) struct Reads {
     pub(crate) queue_again: bool,
     /// When we last stopped a goal.
     pub(crate) goal_stopped: Option<Tick>,
-    /// Until when a close waits for a turn of a stopped goal.
+    /// Until when a close waits for a turn that Codex may have scheduled.
     pub(crate) settled_at: Option<Tick>,
 }
 
@@ -33,7 +39,7 @@ impl Reads {
         !self.goal_running && !self.queue_running
     }
 
-    /// Whether no turn of a goal that is over is on its way.
+    /// Whether no turn is on its way that a close would have to cut off.
     pub(crate) fn is_settled(&self, now: Tick) -> bool {
         self.settled_at.is_none_or(|at| now >= at)
     }
@@ -87,12 +93,24 @@ impl Session {
         }
     }
 
-    /// The session closes: its goal is paused; what is queued stays in the queue.
+    /// The session closes: its goal is paused; what is queued stays in the queue. What Codex may be
+    /// starting in this moment is waited for, and cut off when it comes.
     pub(crate) fn close_standing(&mut self, cx: &mut Cx<'_>) {
+        let may_start = |standing: &Standing| match &standing.kind {
+            Kind::Goal(_) => standing.status != OpenStatus::Paused,
+            Kind::Queued { .. } => true,
+        };
+        if matches!(self.front, Front::Idle) && self.standing_item(may_start).is_some() {
+            let at = cx.now.plus(ON_ITS_WAY);
+            self.reads.settled_at = Some(at);
+            cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
+        }
         for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
             match self.ledger.standing_mut(&item).map(|standing| &standing.kind) {
                 Some(Kind::Goal(_)) => self.stop_goal(cx, &item, EndedBy::Close),
-                Some(Kind::Queued { .. }) => {
+                // It has left the queue: its message ends it, or nothing within the bound.
+                Some(Kind::Queued { missing: Some(_), .. }) => {}
+                Some(Kind::Queued { missing: None, .. }) => {
                     let line = "Stays in the queue: Codex starts it when the session is opened again.";
                     self.end_standing(cx, &item, FinalStatus::Cancelled, line);
                 }

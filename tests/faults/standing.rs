@@ -127,6 +127,31 @@ fn a_close_pauses_before_it_interrupts() {
     rig.want(rig.answer("close").is_some(), "nothing is left");
 }
 
+/// Unheard after the close, it would run on.
+#[test]
+fn a_close_cuts_off_a_message_that_is_being_started() {
+    for has_left_the_queue in [false, true] {
+        let mut rig = Rig::open(2);
+        rig.standing = true;
+        rig.queue(&[queued("a", "then this")]);
+        if has_left_the_queue {
+            rig.queue(&[]);
+        }
+        rig.close();
+        rig.want(rig.answer("close").is_none(), "Codex may be starting it");
+        rig.turn("Q");
+        rig.want(rig.is_called("turn/interrupt"), "nothing may run");
+        let item = json!({"type": "userMessage", "id": "u", "clientId": "k-a", "content": []});
+        rig.item("item/started", "Q", item);
+        rig.ok("turn/interrupt", json!({}));
+        rig.done("Q", "interrupted");
+        rig.pass(1_000, &json!([]));
+        rig.want(rig.answer("close").is_some(), "and then it is closed");
+        let status = if has_left_the_queue { "completed" } else { "cancelled" };
+        rig.want(rig.status("queued-a") == status, status);
+    }
+}
+
 #[test]
 fn a_close_that_cannot_pause_a_goal_says_so_and_ends() {
     let mut rig = Rig::open(2);
@@ -134,6 +159,7 @@ fn a_close_that_cannot_pause_a_goal_says_so_and_ends() {
     rig.close();
     rig.err("thread/goal/set", "the disk is full");
     rig.want(rig.status("goal-7") == "failed", "it is not known to have stopped");
+    rig.pass(1_000, &json!([]));
     rig.want(rig.answer("close").is_some(), "a close ends");
 }
 
