@@ -5,6 +5,7 @@ mod calls;
 mod events;
 mod items;
 mod recordings;
+mod standing;
 mod wire;
 
 use super::{ClientInfo, Edge, Heard, Read};

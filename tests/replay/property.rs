@@ -7,6 +7,7 @@ use crate::reach::Reach;
 use crate::recording::Recording;
 use crate::server::Server;
 use crate::watches::Watches;
+use crate::standing::Standing;
 use crate::world::{OnFault, World};
 use appserver_acp::core::input::Pressure;
 use proptest::prelude::*;
@@ -65,6 +66,8 @@ enum Move {
     /// Somebody gives the goal this status.
     GoalStatus(usize, &'static str),
     Enqueue(usize),
+    /// Somebody takes the newest message out of the queue.
+    Unqueue(usize),
     /// The n-th listed tool call (v2), or one that never was.
     CancelToolCall(usize, usize),
 }
@@ -144,6 +147,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         1 => (session.clone(), 0..4_u32, ends).prop_map(|(session, turns, ends)| Move::Goal(session, turns, ends)),
         1 => (session.clone(), status).prop_map(|(session, status)| Move::GoalStatus(session, status)),
         2 => session.clone().prop_map(Move::Enqueue),
+        1 => session.clone().prop_map(Move::Unqueue),
         2 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelToolCall(session, nth)),
         8 => session.clone().prop_map(Move::Prompt),
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
@@ -233,6 +237,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             let key = format!("queued-at-{}", world.now());
             world.stand(session, |it| Some(it.enqueue(&key, "then this")));
         }
+        Move::Unqueue(session) => world.stand(session, Standing::unqueue_newest),
         Move::CancelToolCall(session, nth) => {
             let listed = name(world, session).map(|session| world.belief().listed(&session));
             let calls = listed.unwrap_or_default().into_iter();

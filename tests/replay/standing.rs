@@ -65,6 +65,11 @@ impl Standing {
         changed()
     }
 
+    /// Somebody else takes out what was queued last.
+    pub(crate) fn unqueue_newest(&mut self) -> Option<Said> {
+        self.queue.pop().map(|_| changed())
+    }
+
     /// Answers one of our requests, and what follows; `None` if it is about something else.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Option<(Value, Vec<Said>)> {
         let ok = |result: Value| json!({ "result": result });
