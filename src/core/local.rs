@@ -165,7 +165,6 @@ impl Session {
 
     // A turn that runs or starts ends by itself.
     fn report_locals(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
-        self.woken = false;
         match self.front {
             Front::Idle => self.report_end(cx, stop),
             Front::Starting { .. } | Front::Active(_) => self.report(cx),

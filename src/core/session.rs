@@ -165,28 +165,13 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
-        if self.held.is_none() && self.opens_work(&update) {
+        if matches!(update, Update::CallOpened(_)) && matches!(self.front, Front::Idle) && self.held.is_none()
+        {
             self.say_woken(cx);
         }
         match &mut self.held {
             Some(held) if !self.replaying => held.push(update),
             Some(_) | None => cx.out.update(&self.id, update),
-        }
-    }
-
-    /// Whether this shows work that no prompt waits for.
-    fn opens_work(&self, update: &Update) -> bool {
-        match (&self.front, update) {
-            (Front::Idle, Update::CallOpened(_)) => true,
-            (
-                Front::Active(turn),
-                Update::CallOpened(_)
-                | Update::UserMessage { .. }
-                | Update::AgentText { .. }
-                | Update::AgentMessage { .. }
-                | Update::ThoughtText { .. },
-            ) => turn.waiting.is_empty() && self.prompts.is_empty(),
-            (Front::Idle | Front::Starting { .. } | Front::Active(_), _) => false,
         }
     }
 

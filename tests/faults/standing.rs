@@ -32,8 +32,8 @@ impl Rig {
 
     /// The status that the client has of a call.
     fn status(&self, call: &str) -> Value {
-        let of_it = self.updates().filter(|it| it["toolCallId"] == call);
-        of_it.filter(|it| it["status"].is_string()).next_back().map_or(Value::Null, |it| it["status"].clone())
+        let last = self.updates().rfind(|it| it["toolCallId"] == call && it["status"].is_string());
+        last.map_or(Value::Null, |it| it["status"].clone())
     }
 
     fn background(&self) -> Vec<Value> {
