@@ -14,7 +14,7 @@ use super::timer::Timer;
 use super::turn::Front;
 use super::update::{EndedBy, FinalStatus, OpenStatus, Update};
 
-use crate::background::ledger::Work;
+use crate::background::ledger::{Call, Work};
 use crate::background::standing::{Kind, Standing};
 
 /// How long a close waits for a turn that Codex may have scheduled, in ms; it took 10 where it was
@@ -78,18 +78,22 @@ impl Session {
 
     /// `tool_call/cancel`: accepted at once, confirmed later by the final status (V2-56).
     pub(crate) fn cancel_call(&mut self, cx: &mut Cx<'_>, ticket: Ticket, call: &ToolCallId) {
-        let items = self.ledger.items(|open| open.call == *call);
-        let kind = items.first().and_then(|item| Some(&self.ledger.standing_mut(item)?.kind));
-        let (Some(item), Some(kind)) = (items.first(), kind) else {
+        let is_it = |open: &Call| open.call == *call && matches!(open.work, Work::Standing(_));
+        let Some(item) = self.ledger.items(is_it).pop() else {
             let message = "this tool call is unknown, has ended or cannot be cancelled by itself; \
                            use terminal/cancel for a terminal and session/cancel for the turn";
             return cx.out.refuse(ticket, Failure::InvalidParams(message.to_owned()));
         };
-        let is_goal = matches!(kind, Kind::Goal(_));
         cx.out.respond(ticket, Reply::CancelAccepted);
-        match is_goal {
-            true => self.stop_goal(cx, item, EndedBy::Client),
-            false => self.unqueue(cx, item),
+        self.stop_standing(cx, &item);
+    }
+
+    /// The client wants it to end: a goal is cleared, a message taken out of the queue.
+    pub(crate) fn stop_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
+        match self.ledger.standing_mut(item).map(|standing| &standing.kind) {
+            Some(Kind::Goal(_)) => self.stop_goal(cx, item, EndedBy::Client),
+            Some(Kind::Queued { .. }) => self.unqueue(cx, item),
+            None => {}
         }
     }
 
