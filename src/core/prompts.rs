@@ -335,6 +335,7 @@ impl Session {
 
     /// `turn` is over and Codex did not take these.
     pub(crate) fn settle_sent(&mut self, cx: &mut Cx<'_>, turn: Option<&TurnId>, stop: &StopReason) {
+        let n_before = self.prompts.len();
         for mut prompt in std::mem::take(&mut self.prompts) {
             let is_its_turn = match &prompt.stage {
                 Stage::Held => false,
@@ -360,6 +361,8 @@ impl Session {
                 }
             }
         }
+        // One that is answered ends what was announced as going on without a prompt.
+        self.woken &= self.prompts.len() == n_before;
     }
 
     /// Refuses what is with Codex.

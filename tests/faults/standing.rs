@@ -280,3 +280,24 @@ fn an_unknown_tool_call_cannot_be_cancelled() {
         rig.want(rig.answer(id).is_some_and(|it| it["error"]["code"] == -32602), call);
     }
 }
+
+/// v1: what goes on after the answer of a prompt, also of one that failed, opens with a line of its own.
+#[test]
+fn a_queued_message_after_a_refused_prompt_opens_with_a_line() {
+    let mut rig = Rig::open(1);
+    rig.turn("Q");
+    rig.done("Q", "completed");
+    rig.prompt("p1");
+    let start = rig.call("turn/start");
+    rig.codex(json!({"id": start["id"], "result": {"turn": {"id": "A"}}}));
+    rig.turn("A");
+    rig.done("A", "completed");
+    rig.want(rig.answer("p1").is_some_and(|it| it["error"].is_object()), "its message never came");
+    let lines = |rig: &Rig| {
+        let texts = rig.updates().filter_map(|it| it["content"]["text"].as_str());
+        texts.filter(|it| it.contains("without a prompt")).count()
+    };
+    rig.want(lines(&rig) == 1, "the first");
+    rig.turn("R");
+    rig.want(lines(&rig) == 2, "a prompt was answered since");
+}

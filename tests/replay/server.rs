@@ -225,7 +225,8 @@ impl Server {
 
     /// Somebody else does something to the goal or the queue of a thread.
     pub(crate) fn stand(&mut self, now: u64, idx: usize, act: impl FnOnce(&mut Standing) -> Option<Said>) {
-        let Some(thread) = self.threads.get_mut(idx) else { return };
+        // One that hangs does nothing for anybody.
+        let Some(thread) = self.threads.get_mut(idx).filter(|_| !self.hung) else { return };
         let lines = thread.stand(act);
         self.later(now, idx, lines);
     }
