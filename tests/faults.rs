@@ -20,7 +20,7 @@ mod prompts;
 mod resumes;
 #[path = "faults/rig.rs"]
 mod rig;
-#[path = "faults/watches.rs"]
-mod watches;
 #[path = "faults/standing.rs"]
 mod standing;
+#[path = "faults/watches.rs"]
+mod watches;

@@ -5,8 +5,8 @@
 use crate::client::{Act, Client};
 use crate::reach::Reach;
 use crate::server::Server;
-use crate::watches::{Told, Watches};
 use crate::standing::{Said, Standing};
+use crate::watches::{Told, Watches};
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
 use appserver_acp::bridge::departure::Departure;

@@ -1,7 +1,7 @@
 //! docs/META.md names what is said under `_meta`, and nothing else.
 
 use crate::acp::meta;
-use crate::core::ids::TerminalId;
+use crate::core::ids::ToolCallId;
 use crate::core::update::{EndedBy, ExitAccount};
 use crate::core::vitals::Vitals;
 use serde_json::{Map, Value};
@@ -64,7 +64,7 @@ fn vitals_are_documented() {
 #[test]
 fn the_answer_of_a_prompt_is_documented() {
     assert_eq!(
-        said(&meta::background(&[TerminalId::new("t")])),
+        said(&meta::background(&[ToolCallId::new("t")])),
         documented("## On the answer of a v1 prompt")
     );
 }
