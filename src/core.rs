@@ -28,6 +28,7 @@ mod opening;
 mod probe;
 mod prompts;
 mod ps;
+mod renewal;
 pub mod request;
 mod requests;
 mod session;
@@ -51,6 +52,7 @@ use self::leaving::Leaving;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
+use self::renewal::Renewals;
 use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
@@ -69,6 +71,7 @@ pub struct Core {
     desk: Desk,
     models: Catalogue,
     sessions: BTreeMap<SessionId, Session>,
+    renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
@@ -102,6 +105,7 @@ impl Core {
             desk: Desk::default(),
             models: Catalogue::default(),
             sessions: BTreeMap::new(),
+            renewals: Renewals::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
             unanswered: Vec::new(),
