@@ -78,7 +78,7 @@ async fn measure(model: &str, sandbox: &str) {
                 End::Outside(signal) => {
                     let all = Census::of_env("CODEX_TOOL_CALL_ID", id);
                     let leader = all.iter().find(|it| it.ppid == server.first().copied());
-                    eprintln!("{name} of {server:?}: {all:#?}");
+                    for it in &all { let st = std::fs::read_to_string(format!("/proc/{}/stat", it.pid)).unwrap_or_default(); let exe = std::fs::read_link(format!("/proc/{}/exe", it.pid)); eprintln!("GPT {name} {st:.60} exe {exe:?} argv0 {:.60}", it.cmd); }
                     processes::signal(leader.context("leader")?.pid, *signal)?;
                 }
                 End::Itself => {}

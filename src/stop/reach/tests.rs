@@ -375,6 +375,21 @@ fn a_sandbox_is_not_asked_but_what_runs_in_it_is() {
 }
 
 #[test]
+fn a_sandbox_is_known_by_what_it_is_called() {
+    // As Codex runs its own: started by a file descriptor, so that the system has another name for it.
+    let mut rig = Rig::new();
+    let inner = "trap 'exit 3' TERM; sleep 60 & echo $!; wait";
+    let file = rig.program("inner", inner);
+    let sandbox = format!("trap 'exit 9' TERM; setsid {file}; exit $?");
+    let pids = rig.command(&["bash", "-c", "exec -a bwrap sh -c \"$0\"", &sandbox]);
+    until_named(pids[0], "sleep");
+    assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    assert_eq!(rig.code(), Some(3));
+    rig.assert_nothing_left();
+}
+
+#[test]
 fn a_command_in_a_terminal_is_interrupted() {
     let mut rig = Rig::new();
     rig.app_server = None;
