@@ -2,6 +2,10 @@
 //!
 //! Checks the identity first. Does not choose whom.
 
+#[cfg(all(test, unix))]
+mod tests;
+
+use super::place;
 use super::tree::{ProcessKey, Processes};
 
 /// What is sent.
@@ -35,6 +39,36 @@ pub fn send(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent 
     let sent = deliver(processes, key, signal);
     tracing::debug!(pid = key.pid, ?signal, ?sent, "signal");
     sent
+}
+
+/// Sends `signal` to the whole process group that the process of this key leads, at one moment as a
+/// terminal does. `Refused` where it leads none, or where there are no groups.
+pub fn send_to_group(processes: &mut Processes, leader: ProcessKey, signal: Signal) -> Sent {
+    let ourselves = std::process::id();
+    if leader.pid <= 1
+        || place::group(leader.pid) != Some(leader.pid)
+        || place::group(ourselves) == Some(leader.pid)
+    {
+        return Sent::Refused;
+    }
+    let sent = deliver_to_group(processes, leader, signal);
+    tracing::debug!(group = leader.pid, ?signal, ?sent, "signal");
+    sent
+}
+
+#[cfg(unix)]
+fn deliver_to_group(processes: &mut Processes, leader: ProcessKey, signal: Signal) -> Sent {
+    match pid_of(leader) {
+        None => Sent::Refused,
+        // While its leader lives a group is nobody else's.
+        Some(_) if processes.alive([leader]).is_empty() => Sent::Gone,
+        Some(pid) => outcome(rustix::process::kill_process_group(pid, number(signal))),
+    }
+}
+
+#[cfg(not(unix))]
+fn deliver_to_group(_: &mut Processes, _: ProcessKey, _: Signal) -> Sent {
+    Sent::Refused
 }
 
 #[cfg(target_os = "linux")]

@@ -183,6 +183,11 @@ impl Processes {
         child.or_else(first).or_else(oldest).copied()
     }
 
+    #[cfg(test)]
+    pub(super) fn key(&self, pid: u32) -> Option<ProcessKey> {
+        self.0.process(Pid::from_u32(pid)).map(key)
+    }
+
     /// Session of this process, if it is still the same one.
     pub fn session(&self, key: ProcessKey) -> Option<u32> {
         self.find(key)?.session_id().map(Pid::as_u32)
@@ -273,7 +278,9 @@ fn role(process: &Process) -> Role {
 fn is_wrapper(process: &Process) -> bool {
     let name = process.name().to_string_lossy();
     let called = process.cmd().first().and_then(|word| std::path::Path::new(word).file_name());
-    WRAPPERS.iter().any(|it| name.starts_with(&it[..it.len().min(NAME_MAX)]) || called == Some(OsStr::new(it)))
+    WRAPPERS
+        .iter()
+        .any(|it| name.starts_with(&it[..it.len().min(NAME_MAX)]) || called == Some(OsStr::new(it)))
 }
 
 fn is_living_codex(process: &Process) -> bool {

@@ -411,6 +411,30 @@ fn a_command_in_a_terminal_is_interrupted() {
 }
 
 #[test]
+fn a_loop_in_a_terminal_is_interrupted_as_a_whole() {
+    // A shell goes on with its loop if only itself, and not the program of that moment, hears of it. A Ctrl-C
+    // can come between two programs too, so that it takes more than one try now and then; 64 never.
+    let ends_at_once = |_| {
+        let mut rig = Rig::new();
+        rig.app_server = None;
+        let marked = format!("{MARKER}={} {COMMAND_MARKER}={}", rig.thread, rig.item.as_str());
+        let script = format!("{marked} exec bash -c 'echo $$; while :; do sleep 0.005; done'");
+        let mut command = Command::new("script");
+        command.args(["-qec", &script, "/dev/null"]).env("SHELL", "/bin/sh");
+        rig.start(command);
+        assert!(matches!(rig.ask(), StopReport::Signalled { with: Gentle::Int, .. }));
+        let report = rig.reports.recv_timeout(Duration::from_secs(1));
+        if report.is_err() {
+            rig.finish();
+        }
+        rig.code();
+        rig.assert_nothing_left();
+        report == Ok((ONE, StopReport::Gone { escaped: 0, killed: 0 }))
+    };
+    assert!((0..64).any(ends_at_once));
+}
+
+#[test]
 fn a_command_of_another_app_server_is_spared() {
     let mut rig = Rig::new();
     rig.app_server = None;
