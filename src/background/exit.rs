@@ -94,6 +94,9 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
             ExitStatus::Unknown
         }
     };
+    if done.not_found && matches!(status, ExitStatus::Signal(_)) {
+        account.reason = Some("its processes could not be found, so codex ended its process group at once");
+    }
     Exit { status, account }
 }
 
