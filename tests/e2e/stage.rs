@@ -1,7 +1,7 @@
 //! One test's world: the real Codex in a home of its own, the scripted model, and clients that start our binary.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -134,6 +134,11 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_appserver-acp"));
         self.house(&mut command);
         command
+    }
+
+    /// The real Codex.
+    pub(crate) fn codex_binary(&self) -> &Path {
+        self.codex.binary()
     }
 
     fn house<'a>(&self, command: &'a mut Command) -> &'a mut Command {
