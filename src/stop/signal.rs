@@ -71,7 +71,7 @@ fn deliver_to_group(_: &mut Processes, _: ProcessKey, _: Signal) -> Sent {
     Sent::Refused
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable_unix)))]
 fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     use rustix::io::Errno;
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -88,7 +88,7 @@ fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(all(unix, any(portable_unix, not(target_os = "linux"))))]
 fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     deliver_by_pid(processes, key, signal)
 }

@@ -389,6 +389,7 @@ fn a_sandbox_is_known_by_what_it_is_called() {
     rig.assert_nothing_left();
 }
 
+#[cfg(not(portable_unix))]
 #[test]
 fn a_command_in_a_terminal_is_interrupted() {
     let mut rig = Rig::new();
@@ -410,6 +411,7 @@ fn a_command_in_a_terminal_is_interrupted() {
     rig.assert_nothing_left();
 }
 
+#[cfg(not(portable_unix))]
 #[test]
 fn a_loop_in_a_terminal_is_interrupted_as_a_whole() {
     // A shell goes on with its loop if only itself, and not the program of that moment, hears of it. A Ctrl-C
@@ -432,6 +434,23 @@ fn a_loop_in_a_terminal_is_interrupted_as_a_whole() {
         report == Ok((ONE, StopReport::Gone { escaped: 0, killed: 0 }))
     };
     assert!((0..64).any(ends_at_once));
+}
+
+/// Only Linux tells which terminal a process has.
+#[cfg(portable_unix)]
+#[test]
+fn a_command_in_a_terminal_is_asked_as_any_other() {
+    let mut rig = Rig::new();
+    rig.app_server = None;
+    let marked = format!("{MARKER}={} {COMMAND_MARKER}={}", rig.thread, rig.item.as_str());
+    let script = format!("{marked} exec sh -c 'trap \"exit 3\" TERM; sleep 60 & echo $$; wait'");
+    let mut command = Command::new("script");
+    command.args(["-qec", &script, "/dev/null"]).env("SHELL", "/bin/sh");
+    rig.start(command);
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    assert_eq!(rig.code(), Some(3));
+    rig.assert_nothing_left();
 }
 
 #[test]
