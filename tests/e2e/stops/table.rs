@@ -164,7 +164,7 @@ impl Case {
             // With the first process of a sandbox everything in it is gone.
             (Kind::AskedInVain, true) => asked(way).with("escaped", 2),
             (Kind::AskedInVain, false) => asked(way).with("escaped", 2).with("killed", 2),
-            (Kind::Killed, _) => return is_one_of(found, &killed(UNSEEN, SEEN)),
+            (Kind::Killed, _) => return is_one_of(found, &killed(UNSEEN, SEEN, UNSEEN_IN_TTY)),
             (Kind::Unfound, _) => return check_unfound(found),
             (Kind::Code(code), _) => {
                 told(json!({"exitCode": code}), json!({"by": "itself", "rawCode": code}))
@@ -183,17 +183,17 @@ impl Case {
 
 /// The end of a command that could not be found.
 pub(super) fn check_unfound(told: &Told) -> anyhow::Result<()> {
-    is_one_of(told, &killed(UNFOUND, UNFOUND))
+    is_one_of(told, &killed(UNFOUND, UNFOUND, UNFOUND))
 }
 
 /// By Codex, which says so by a code of its own; now and then it reports the signal instead.
-fn killed(unseen: &str, seen: &str) -> [Told; 3] {
+fn killed(unseen: &str, seen: &str, in_tty: &str) -> [Told; 3] {
     let status = || json!({"signal": "SIGKILL"});
     [
         told(status(), json!({"by": "client", "reason": unseen, "rawCode": -1, "inferred": true})),
         told(status(), json!({"by": "client", "reason": seen, "rawCode": 137})),
         // What becomes of that in a tty.
-        told(status(), json!({"by": "client", "reason": UNSEEN_IN_TTY, "rawCode": 1, "inferred": true})),
+        told(status(), json!({"by": "client", "reason": in_tty, "rawCode": 1, "inferred": true})),
     ]
 }
 
