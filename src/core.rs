@@ -30,6 +30,7 @@ mod probe;
 mod prompts;
 mod ps;
 pub mod queued;
+mod renewal;
 pub mod request;
 mod requests;
 mod session;
@@ -54,6 +55,7 @@ use self::leaving::Leaving;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
+use self::renewal::Renewals;
 use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
@@ -72,6 +74,7 @@ pub struct Core {
     desk: Desk,
     models: Catalogue,
     sessions: BTreeMap<SessionId, Session>,
+    renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
@@ -105,6 +108,7 @@ impl Core {
             desk: Desk::default(),
             models: Catalogue::default(),
             sessions: BTreeMap::new(),
+            renewals: Renewals::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
             unanswered: Vec::new(),

@@ -70,7 +70,8 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
             account.reason = Some("ended on request; codex did not report the signal");
             ExitStatus::Signal(name)
         }
-        (Some(1), Some(name)) if done.gentle == Some(Gentle::Int) => {
+        // Nobody knows whether what could not be found has a tty.
+        (Some(1), Some(name)) if done.gentle == Some(Gentle::Int) || done.not_found => {
             account.inferred = true;
             account.reason = Some("ended on request; in a tty codex does not report the signal");
             ExitStatus::Signal(name)
@@ -94,6 +95,9 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
             ExitStatus::Unknown
         }
     };
+    if done.not_found && matches!(status, ExitStatus::Signal(_)) {
+        account.reason = Some("its processes could not be found, so codex ended its process group at once");
+    }
     Exit { status, account }
 }
 

@@ -7,6 +7,7 @@ use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::link::Purpose;
 use super::opening::open_failure;
+use super::renewal::Renewals;
 use super::request::{Place, Reply, SessionEntry, Ticket};
 use super::session::{History, Session};
 use super::timer::Timer;
@@ -30,14 +31,16 @@ impl Core {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
-            Purpose::ListThreads { ticket } => listed(ticket, result, out),
+            Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
-                self.forget_thread(&session.thread(), &result, out);
+                self.forget_thread(&self.renewals.thread(&session), &result, out);
             }
-            Purpose::Revive { session } => self.with(now, &session, out, |session, cx| {
-                session.revived(cx, thread_opened(result));
-            }),
+            Purpose::Revive { session } => match thread_opened(result) {
+                result if self.is_unsaved(&session, &result) => self.renew(now, &session, out),
+                result => self.with(now, &session, out, |session, cx| session.revived(cx, result)),
+            },
+            Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
             Purpose::Replay { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.replay_page(cx, items, next),
                 Ok(_) => session.history_refused(cx, &unexpected()),
@@ -168,6 +171,7 @@ impl Core {
             Err(error) => return out.refuse(ticket, open_failure("thread/start", None, &error)),
         };
         let mut session = Session::new(&opened, place, History::Known);
+        session.is_blank = true;
         let notices = std::mem::take(&mut self.early_notices);
         let id = session.id.clone();
         let is_known = self.models.is_known();
@@ -191,7 +195,7 @@ impl Core {
     ) {
         let Some(resuming) = self.arriving.remove(id) else {
             // Closed meanwhile.
-            return self.forget_thread(&id.thread(), &result, out);
+            return self.forget_thread(&self.renewals.thread(id), &result, out);
         };
         let error = match thread_opened(result) {
             Ok(opened) => {
@@ -199,6 +203,8 @@ impl Core {
                 let session = sessions
                     .entry(id.clone())
                     .or_insert_with(|| Session::new(&opened, resuming.place.clone(), History::Unread));
+                // The thread may be one that took the place of the session's first.
+                session.id = id.clone();
                 return session.resumed(&mut cx, &opened, resuming);
             }
             Err(error) => error,
@@ -213,7 +219,7 @@ impl Core {
         result: &Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
-        if result.is_ok() && !self.sessions.contains_key(&SessionId::of(thread)) {
+        if result.is_ok() && !self.sessions.contains_key(&self.renewals.session(thread)) {
             let request = CodexRequest::Unsubscribe { thread: thread.clone() };
             self.link.call(Purpose::Parting, request, out);
         }
@@ -226,7 +232,7 @@ impl Core {
             | CodexAsk::Permissions { thread, .. }
             | CodexAsk::Questions { thread, .. }
             | CodexAsk::McpForm { thread, .. }
-            | CodexAsk::McpUrl { thread, .. } => SessionId::of(thread),
+            | CodexAsk::McpUrl { thread, .. } => self.renewals.session(thread),
             CodexAsk::Unsupported { method } => {
                 let (_, mut cx) = self.split(now, out);
                 return asks::refuse(&mut cx, request, method);
@@ -240,13 +246,13 @@ impl Core {
     }
 }
 
-fn listed(ticket: Ticket, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+fn listed(renewals: &Renewals, ticket: Ticket, result: Result<CodexReply, CodexError>, out: &mut Effects) {
     match result {
         Ok(CodexReply::Threads { threads, next }) => {
             let sessions = threads
                 .into_iter()
                 .map(|it| SessionEntry {
-                    session: SessionId::of(&it.thread),
+                    session: renewals.session(&it.thread),
                     cwd: it.cwd,
                     title: it.title,
                     updated_at: it.updated_at,

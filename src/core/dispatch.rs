@@ -151,8 +151,9 @@ impl Core {
         what: &'static str,
         act: impl FnOnce(&mut Session, &mut Cx<'_>),
     ) {
+        let session = self.renewals.session(thread);
         let (sessions, mut cx) = self.split(now, out);
-        match sessions.get_mut(&SessionId::of(thread)) {
+        match sessions.get_mut(&session) {
             Some(session) => act(session, &mut cx),
             None => cx.out.anomaly(Anomaly::UnknownThread { thread: thread.clone(), what }),
         }

@@ -63,6 +63,7 @@ impl Core {
                 Purpose::Initialize
                 | Purpose::Models
                 | Purpose::Revive { .. }
+                | Purpose::Renew { .. }
                 | Purpose::Replay { .. }
                 | Purpose::KeyScan { .. }
                 | Purpose::TurnStart { .. }

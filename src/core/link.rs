@@ -40,6 +40,10 @@ pub(crate) enum Purpose {
     Revive {
         session: SessionId,
     },
+    /// Another thread in place of one that Codex had not saved.
+    Renew {
+        session: SessionId,
+    },
     /// One page of the history for a replay.
     Replay {
         session: SessionId,

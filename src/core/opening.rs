@@ -6,7 +6,7 @@ use super::codex::{CodexError, CodexRequest, HistoryItem, ItemKind, ItemStatus, 
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
-use super::ids::{MessageId, SessionId, TerminalId, ToolCallId, TurnId};
+use super::ids::{MessageId, SessionId, TerminalId, ThreadId, ToolCallId, TurnId};
 use super::input::Pressure;
 use super::link::Purpose;
 use super::prompts::refusal;
@@ -51,9 +51,9 @@ impl Resuming {
     }
 
     /// The call that brings the thread back.
-    pub(crate) fn request(&self, session: &SessionId) -> CodexRequest {
+    pub(crate) fn request(&self, thread: ThreadId) -> CodexRequest {
         CodexRequest::ThreadResume {
-            thread: session.thread(),
+            thread,
             cwd: Some(self.place.cwd.clone()),
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),

@@ -141,7 +141,7 @@ impl Core {
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(resuming.ticket, failure);
         }
-        let request = resuming.request(session);
+        let request = resuming.request(self.renewals.thread(session));
         self.arriving.insert(session.clone(), resuming);
         self.link.call(Purpose::Resume { session: session.clone() }, request, out);
     }

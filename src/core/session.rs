@@ -65,6 +65,8 @@ pub(crate) struct Session {
     pub(crate) cursor: Option<String>,
     /// The client was told that it exists.
     pub(crate) is_open: bool,
+    /// It was opened here and no turn of it has ended: Codex may not have saved its thread.
+    pub(crate) is_blank: bool,
     /// v1: `say_woken` was said and no prompt was answered since.
     pub(crate) woken: bool,
     /// Prompts that are answered here.
@@ -154,6 +156,7 @@ impl Session {
             at_work: BTreeSet::new(),
             cursor: None,
             is_open: false,
+            is_blank: false,
             woken: false,
             locals: Locals::default(),
             untold: Untold::default(),

@@ -155,6 +155,7 @@ impl Session {
 
     /// `turn/completed`.
     pub(crate) fn turn_completed(&mut self, cx: &mut Cx<'_>, turn: &TurnId, end: TurnEnd) {
+        self.is_blank = false;
         self.learn_turn(cx, turn);
         if let Front::Starting { .. } = &self.front {
             self.turn_is(cx, turn.clone());

@@ -16,7 +16,7 @@ pub(super) fn group(_: u32) -> Option<u32> {
 }
 
 /// Whether a living process is known to have a controlling terminal.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable_unix)))]
 pub(super) fn has_tty(pid: u32) -> bool {
     let Ok(pid) = i32::try_from(pid) else {
         return false;
@@ -25,7 +25,7 @@ pub(super) fn has_tty(pid: u32) -> bool {
     stat.is_ok_and(|stat| stat.tty_nr != 0)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(portable_unix, not(target_os = "linux")))]
 pub(super) fn has_tty(_: u32) -> bool {
     false
 }

@@ -79,6 +79,8 @@ pub(crate) enum Act {
 pub(crate) struct Account {
     pub(crate) gentle: Option<Gentle>,
     pub(crate) terminated: bool,
+    /// None of its processes was found: Codex's end was the only one.
+    pub(crate) not_found: bool,
     pub(crate) escaped: u32,
     pub(crate) killed: u32,
     pub(crate) left: u32,
@@ -126,7 +128,8 @@ impl Plan {
             Members::Gone { escaped, killed } => (escaped, killed, 0),
             Members::Left { left, escaped, killed } => (escaped, killed, left),
         };
-        Account { gentle: self.gentle, terminated: self.terminated, escaped, killed, left }
+        let not_found = self.members == Members::NotFound;
+        Account { gentle: self.gentle, terminated: self.terminated, not_found, escaped, killed, left }
     }
 
     fn reached(&mut self, report: StopReport) -> Vec<Act> {

@@ -9,7 +9,7 @@ use super::tree::{ProcessKey, Processes};
 pub(super) struct Pulse {
     key: ProcessKey,
     /// None are left, or some container forbids them: then the table of processes is asked.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(portable_unix)))]
     handle: Option<rustix::fd::OwnedFd>,
 }
 
@@ -17,12 +17,12 @@ impl Pulse {
     /// `None` if it is gone already.
     pub(super) fn take(key: ProcessKey, processes: &mut Processes) -> Option<Self> {
         // The handle is taken before the check: from then on it means the process that was checked.
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(portable_unix)))]
         let handle = handle(key);
         let is_alive = !processes.alive([key]).is_empty();
         is_alive.then_some(Self {
             key,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", not(portable_unix)))]
             handle,
         })
     }
@@ -34,7 +34,7 @@ impl Pulse {
 
     /// Whether it lives. A zombie does not.
     pub(super) fn beats(&self, processes: &mut Processes) -> bool {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(portable_unix)))]
         if let Some(handle) = &self.handle {
             return !has_ended(handle);
         }
@@ -42,14 +42,14 @@ impl Pulse {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable_unix)))]
 fn handle(key: ProcessKey) -> Option<rustix::fd::OwnedFd> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let pid = Pid::from_raw(i32::try_from(key.pid).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(portable_unix)))]
 fn has_ended(handle: &rustix::fd::OwnedFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut fds = [PollFd::new(handle, PollFlags::IN)];

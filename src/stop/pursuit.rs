@@ -227,9 +227,21 @@ impl Pursuit {
         let mut order: Vec<ProcessKey> =
             asked_gently(members).filter(|key| !self.asked.contains(key)).collect();
         order.sort_by_key(|key| (*key != leader.key, key.started, key.pid));
+        // A shell that was interrupted while it waits ends if what it waits for was interrupted as well: between
+        // two signals, a loop would have put another process there.
+        let interrupted = match leader.with {
+            Gentle::Int if order.first() == Some(&leader.key) => {
+                signal::send_to_group(processes, leader.key, Signal::Int) == Sent::Delivered
+            }
+            Gentle::Int | Gentle::Term => false,
+        };
         let mut n_asked = 0;
         for key in order {
             self.asked.insert(key);
+            if interrupted && place::group(key.pid).is_none_or(|group| group == leader.key.pid) {
+                n_asked += 1;
+                continue;
+            }
             if self.may_be_fork(key) {
                 self.forks.insert(key);
             }

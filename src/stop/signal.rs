@@ -2,6 +2,10 @@
 //!
 //! Checks the identity first. Does not choose whom.
 
+#[cfg(all(test, unix))]
+mod tests;
+
+use super::place;
 use super::tree::{ProcessKey, Processes};
 
 /// What is sent.
@@ -37,7 +41,37 @@ pub fn send(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent 
     sent
 }
 
-#[cfg(target_os = "linux")]
+/// Sends `signal` to the whole process group that the process of this key leads, at one moment as a
+/// terminal does. `Refused` where it leads none, or where there are no groups.
+pub fn send_to_group(processes: &mut Processes, leader: ProcessKey, signal: Signal) -> Sent {
+    let ourselves = std::process::id();
+    if leader.pid <= 1
+        || place::group(leader.pid) != Some(leader.pid)
+        || place::group(ourselves) == Some(leader.pid)
+    {
+        return Sent::Refused;
+    }
+    let sent = deliver_to_group(processes, leader, signal);
+    tracing::debug!(group = leader.pid, ?signal, ?sent, "signal");
+    sent
+}
+
+#[cfg(unix)]
+fn deliver_to_group(processes: &mut Processes, leader: ProcessKey, signal: Signal) -> Sent {
+    match pid_of(leader) {
+        None => Sent::Refused,
+        // While its leader lives a group is nobody else's.
+        Some(_) if processes.alive([leader]).is_empty() => Sent::Gone,
+        Some(pid) => outcome(rustix::process::kill_process_group(pid, number(signal))),
+    }
+}
+
+#[cfg(not(unix))]
+fn deliver_to_group(_: &mut Processes, _: ProcessKey, _: Signal) -> Sent {
+    Sent::Refused
+}
+
+#[cfg(all(target_os = "linux", not(portable_unix)))]
 fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     use rustix::io::Errno;
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -54,7 +88,7 @@ fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(all(unix, any(portable_unix, not(target_os = "linux"))))]
 fn deliver(processes: &mut Processes, key: ProcessKey, signal: Signal) -> Sent {
     deliver_by_pid(processes, key, signal)
 }

@@ -16,7 +16,9 @@ pub const COMMAND_MARKER: &str = "CODEX_TOOL_CALL_ID";
 pub const RUN_MARKER: &str = "APPSERVER_ACP_RUN";
 
 // The sandbox around a command: it passes no signal on, and reports its own death as the command's.
-const WRAPPERS: [&str; 2] = ["codex-linux-san", "bwrap"];
+const WRAPPERS: [&str; 2] = ["codex-linux-sandbox", "bwrap"];
+// As many characters of a program's name as Linux keeps.
+const NAME_MAX: usize = 15;
 
 // Ends of the name of a program that is Codex.
 const PROGRAMS: [&str; 4] = ["-tui", "-app-server", "-x86_64", "-aarch64"];
@@ -181,6 +183,11 @@ impl Processes {
         child.or_else(first).or_else(oldest).copied()
     }
 
+    #[cfg(test)]
+    pub(super) fn key(&self, pid: u32) -> Option<ProcessKey> {
+        self.0.process(Pid::from_u32(pid)).map(key)
+    }
+
     /// Session of this process, if it is still the same one.
     pub fn session(&self, key: ProcessKey) -> Option<u32> {
         self.find(key)?.session_id().map(Pid::as_u32)
@@ -257,14 +264,23 @@ fn is_alive(process: &Process) -> bool {
 }
 
 fn role(process: &Process) -> Role {
-    let name = process.name().to_string_lossy();
-    if WRAPPERS.iter().any(|wrapper| name.starts_with(wrapper)) {
+    if is_wrapper(process) {
         return Role::Wrapper;
     }
     match matches!(process.status(), ProcessStatus::Stop | ProcessStatus::Tracing) {
         true => Role::Stopped,
         false => Role::Member,
     }
+}
+
+// By its name or by what it is called: Codex starts its bundled `bwrap` by a file descriptor, and inside of
+// that itself once more, and the system names both after the file.
+fn is_wrapper(process: &Process) -> bool {
+    let name = process.name().to_string_lossy();
+    let called = process.cmd().first().and_then(|word| std::path::Path::new(word).file_name());
+    WRAPPERS
+        .iter()
+        .any(|it| name.starts_with(&it[..it.len().min(NAME_MAX)]) || called == Some(OsStr::new(it)))
 }
 
 fn is_living_codex(process: &Process) -> bool {

@@ -8,6 +8,7 @@ use testkit::belief::Version;
 use testkit::model::{Script, exec, say};
 use testkit::processes::{self, Signal};
 
+use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play};
 
@@ -20,6 +21,7 @@ in_both_versions!(
     app_server_killed_in_a_turn,
     app_server_terminated_in_a_stop,
     app_server_killed_at_idle,
+    app_server_killed_before_the_first_prompt,
     app_server_killed_before_held_prompts,
     no_codex,
     a_configuration_that_codex_refuses,
@@ -324,4 +326,34 @@ async fn a_configuration_that_codex_refuses(version: Version) {
         Ok(())
     })
     .await;
+}
+
+/// Codex has not saved a thread without a turn: the session goes on all the same, under its id.
+async fn app_server_killed_before_the_first_prompt(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let signs = |it: &Seen| it.updates(&session.id, 0).any(|(_, it)| tells_loss(it)).then_some(());
+        kill_app_server(stage)?;
+        client.wait("word of the loss", signs).await?;
+        works_again(&session).await?;
+        // What Codex saved under another id is this session to the client.
+        let sessions = client.call("list", json!({})).await?;
+        let ids: Vec<_> = sessions["sessions"].as_array().into_iter().flatten().collect();
+        assert_eq!(ids.iter().map(|it| it["sessionId"].as_str()).collect::<Vec<_>>(), [Some(&*session.id)]);
+
+        with_terminal(&session).await?;
+        session.put_down(stage, "dev").await?;
+        session.until_listed(&[]).await?;
+        session.close().await?;
+        client.call("resume", json!({"sessionId": session.id, "cwd": stage.home.workspace()})).await?;
+        works_again(&session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+fn tells_loss(update: &Value) -> bool {
+    update.to_string().contains("the codex app-server ended")
 }

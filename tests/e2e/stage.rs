@@ -1,7 +1,7 @@
 //! One test's world: the real Codex in a home of its own, the scripted model, and clients that start our binary.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use testkit::belief::Version;
 use testkit::codex::{self, Codex};
 use testkit::home::{Config, Home};
 use testkit::model::Model;
-use testkit::processes::{self, Census, NoneLeft, Signal};
+use testkit::processes::{self, Census, Found, NoneLeft, Signal};
 use tokio::process::Command;
 
 use crate::client::Client;
 use crate::session::Session;
 
 /// How long processes may take to vanish from the system after the adapter is gone.
-const VANISH: Duration = Duration::from_secs(5);
+pub(crate) const VANISH: Duration = Duration::from_secs(5);
 
 pub(crate) struct Stage {
     pub(crate) model: Model,
@@ -98,7 +98,8 @@ pub(crate) async fn play_with(
 }
 
 impl Stage {
-    async fn new(config: impl FnOnce(Config) -> Config) -> anyhow::Result<Self> {
+    /// A stage of its own, to be [checked](Self::check) or [cleared](Self::clear) at the end.
+    pub(crate) async fn new(config: impl FnOnce(Config) -> Config) -> anyhow::Result<Self> {
         let codex = codex::install()?;
         let model = Model::start().await?;
         let home = config(Config::new(model.base_url())).build()?;
@@ -121,16 +122,31 @@ impl Stage {
     pub(crate) fn stranger(&self, casting: &Casting) -> anyhow::Result<Client> {
         let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
         let mut command = Command::new(&casting.program);
+        command.arg(scripts.join(casting.script)).arg(env!("CARGO_BIN_EXE_appserver-acp"));
+        self.house(&mut command)
+            .env("ACP_SDK_NODE_MODULES", codex::node_modules()?)
+            .envs(casting.env.iter().map(|(name, value)| (name, value)));
+        Client::new(casting.version, command, Arc::clone(&self.is_client_lost))
+    }
+
+    /// The adapter itself, for a client of one's own.
+    pub(crate) fn adapter(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_appserver-acp"));
+        self.house(&mut command);
         command
-            .arg(scripts.join(casting.script))
-            .arg(env!("CARGO_BIN_EXE_appserver-acp"))
+    }
+
+    /// The real Codex.
+    pub(crate) fn codex_binary(&self) -> &Path {
+        self.codex.binary()
+    }
+
+    fn house<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
             .env_clear()
             .envs(self.home.env())
-            .env("ACP_SDK_NODE_MODULES", codex::node_modules()?)
             .env("CODEX_PATH", self.codex.binary())
-            .envs(casting.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.home.workspace());
-        Client::new(casting.version, command, Arc::clone(&self.is_client_lost))
+            .current_dir(self.home.workspace())
     }
 
     /// The Codex that the adapter drives, for a test that drives another one.
@@ -164,14 +180,30 @@ impl Stage {
 
     /// The app-servers of this home.
     pub(crate) fn app_servers(&self) -> Vec<u32> {
+        self.app_server_processes().iter().map(|it| it.pid).collect()
+    }
+
+    /// The same, with what is known of them.
+    pub(crate) fn app_server_processes(&self) -> Vec<Found> {
         let is_server =
             |cmd: &str| cmd.contains("app-server") && !cmd.contains("CARGO") && !cmd.contains(".mjs");
         let all = Census::of_env("CODEX_HOME", self.home.codex_home().display());
         let binary = self.codex.binary().display().to_string();
-        all.iter().filter(|it| it.cmd.starts_with(&binary) && is_server(&it.cmd)).map(|it| it.pid).collect()
+        all.into_iter().filter(|it| it.cmd.starts_with(&binary) && is_server(&it.cmd)).collect()
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    /// Ends what a failed test left: by pid, and only what carries this home in its environment.
+    pub(crate) fn clear(&self) {
+        let census = Census::new("CODEX_HOME", self.home.codex_home().display());
+        for _ in 0..20 {
+            for process in census.take() {
+                // It may have ended since it was listed.
+                let _ = processes::signal(process.pid, Signal::KILL);
+            }
+        }
+    }
+
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.is_client_lost.load(Ordering::Relaxed), "a client was dropped without end()");
         let errors = self.model.errors();
         ensure!(errors.is_empty(), "the scripts were wrong: {errors:?}");
@@ -180,15 +212,9 @@ impl Stage {
 }
 
 impl Drop for Stage {
-    /// Ends what a failed test left: by pid, and only what carries this home in its environment.
     fn drop(&mut self) {
-        let census = Census::new("CODEX_HOME", self.home.codex_home().display());
-        for _ in 0..20 {
-            let left = if std::thread::panicking() { census.take() } else { Vec::new() };
-            for process in left {
-                // It may have ended since it was listed.
-                let _ = processes::signal(process.pid, Signal::KILL);
-            }
+        if std::thread::panicking() {
+            self.clear();
         }
     }
 }

@@ -55,6 +55,24 @@ fn a_signal_that_was_sent_and_not_reported_is_inferred() {
 }
 
 #[test]
+fn an_end_without_a_request_says_why() {
+    for code in [-1, 137, 1] {
+        let exit = stopped(code, &[Event::Reached(StopReport::NotFound)]);
+        assert_eq!(exit.status, ExitStatus::Signal("SIGKILL"));
+        let reason = exit.account.reason.unwrap_or_default();
+        assert!(reason.contains("could not be found"), "{code}: {reason}");
+        assert_eq!(exit.account.inferred, code != 137, "{code}");
+        let exit = stopped(code, &[signalled(Gentle::Term), Event::Hurry]);
+        let reason = exit.account.reason.unwrap_or_default();
+        assert!(!reason.contains("could not be found"), "{code}: {reason}");
+    }
+    // It ended by itself before Codex got to it.
+    let exit = stopped(3, &[Event::Reached(StopReport::NotFound)]);
+    assert_eq!(exit.status, ExitStatus::Code(3));
+    assert!(!exit.account.reason.unwrap_or_default().contains("could not be found"));
+}
+
+#[test]
 fn a_handler_keeps_its_code() {
     for code in [0, 1, 3] {
         let exit = stopped(code, &[signalled(Gentle::Term)]);

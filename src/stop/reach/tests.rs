@@ -375,6 +375,22 @@ fn a_sandbox_is_not_asked_but_what_runs_in_it_is() {
 }
 
 #[test]
+fn a_sandbox_is_known_by_what_it_is_called() {
+    // As Codex runs its own: started by a file descriptor, so that the system has another name for it.
+    let mut rig = Rig::new();
+    let inner = "trap 'exit 3' TERM; sleep 60 & echo $!; wait";
+    let file = rig.program("inner", inner);
+    let sandbox = format!("trap 'exit 9' TERM; setsid {file}; exit $?");
+    let pids = rig.command(&["bash", "-c", "exec -a bwrap sh -c \"$0\"", &sandbox]);
+    until_named(pids[0], "sleep");
+    assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    assert_eq!(rig.code(), Some(3));
+    rig.assert_nothing_left();
+}
+
+#[cfg(not(portable_unix))]
+#[test]
 fn a_command_in_a_terminal_is_interrupted() {
     let mut rig = Rig::new();
     rig.app_server = None;
@@ -392,6 +408,48 @@ fn a_command_in_a_terminal_is_interrupted() {
     // A shell starts its children deaf to the interrupt, as at any Ctrl-C.
     assert!(matches!(rig.finish(), StopReport::Gone { escaped: 0, killed: 0 }));
     rig.code();
+    rig.assert_nothing_left();
+}
+
+#[cfg(not(portable_unix))]
+#[test]
+fn a_loop_in_a_terminal_is_interrupted_as_a_whole() {
+    // A shell goes on with its loop if only itself, and not the program of that moment, hears of it. A Ctrl-C
+    // can come between two programs too, so that it takes more than one try now and then; 64 never.
+    let ends_at_once = |_| {
+        let mut rig = Rig::new();
+        rig.app_server = None;
+        let marked = format!("{MARKER}={} {COMMAND_MARKER}={}", rig.thread, rig.item.as_str());
+        let script = format!("{marked} exec bash -c 'echo $$; while :; do sleep 0.005; done'");
+        let mut command = Command::new("script");
+        command.args(["-qec", &script, "/dev/null"]).env("SHELL", "/bin/sh");
+        rig.start(command);
+        assert!(matches!(rig.ask(), StopReport::Signalled { with: Gentle::Int, .. }));
+        let report = rig.reports.recv_timeout(Duration::from_secs(1));
+        if report.is_err() {
+            rig.finish();
+        }
+        rig.code();
+        rig.assert_nothing_left();
+        report == Ok((ONE, StopReport::Gone { escaped: 0, killed: 0 }))
+    };
+    assert!((0..64).any(ends_at_once));
+}
+
+/// Only Linux tells which terminal a process has.
+#[cfg(portable_unix)]
+#[test]
+fn a_command_in_a_terminal_is_asked_as_any_other() {
+    let mut rig = Rig::new();
+    rig.app_server = None;
+    let marked = format!("{MARKER}={} {COMMAND_MARKER}={}", rig.thread, rig.item.as_str());
+    let script = format!("{marked} exec sh -c 'trap \"exit 3\" TERM; sleep 60 & echo $$; wait'");
+    let mut command = Command::new("script");
+    command.args(["-qec", &script, "/dev/null"]).env("SHELL", "/bin/sh");
+    rig.start(command);
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 0, killed: 0 });
+    assert_eq!(rig.code(), Some(3));
     rig.assert_nothing_left();
 }
 
