@@ -293,6 +293,13 @@ impl Ledger {
 }
 
 impl Call {
+    pub(crate) fn standing(&self) -> Option<&Standing> {
+        match &self.work {
+            Work::Standing(standing) => Some(standing),
+            Work::Tool | Work::Command(_) => None,
+        }
+    }
+
     pub(crate) fn command(&self) -> Option<&Command> {
         match &self.work {
             Work::Command(command) => Some(command),

@@ -81,7 +81,8 @@ impl Standing {
         }
     }
 
-    fn title(&self) -> String {
+    /// One line for people.
+    pub(crate) fn title(&self) -> String {
         match &self.kind {
             Kind::Goal(goal) => format!("Goal: {}", headline(&goal.objective)),
             Kind::Queued { message, .. } => format!("Queued: {}", headline(&message.text)),

@@ -15,6 +15,7 @@ use super::slash::{Slash, Which};
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
+use crate::background::ledger::{Call, Work};
 
 /// How long an answer waits for what runs, in ms.
 const SURVEY_BOUND: u64 = 2_000;
@@ -183,9 +184,14 @@ impl Session {
             Some(ps::running(jobs.number(item)?, command, cost))
         });
         let rows: Vec<String> = rows.collect();
+        let standing = running.iter().filter_map(|item| {
+            let standing = self.ledger.get(item)?.standing()?;
+            Some(ps::standing(jobs.number(item)?, standing))
+        });
+        let standing: Vec<String> = standing.collect();
         let left_rows: Vec<String> =
             left.iter().filter_map(|it| Some(ps::left(jobs.number(&it.item)?, it))).collect();
-        ps::table(&rows, &left_rows)
+        ps::table(&rows, &standing, &left_rows)
     }
 
     fn stop(&mut self, cx: &mut Cx<'_>, which: &Which, found: Option<&[Found]>) -> String {
@@ -224,12 +230,16 @@ impl Session {
         let mut lines = Vec::new();
         for item in chosen {
             let number = self.locals.jobs.number(&item).unwrap_or_default();
-            match self.ledger.get(&item).and_then(|call| call.command()) {
-                Some(command) => {
+            match self.ledger.get(&item).map(|call| &call.work) {
+                Some(Work::Command(command)) => {
                     lines.push(ps::stopping(number, command, grace));
                     self.stop_command(cx, &item, EndedBy::Client);
                 }
-                None => {
+                Some(Work::Standing(standing)) => {
+                    lines.push(ps::ending(number, standing));
+                    self.stop_standing(cx, &item);
+                }
+                Some(Work::Tool) | None => {
                     lines.extend(
                         left.iter().find(|it| it.item == item).map(|it| ps::stopping_left(number, it, grace)),
                     );
@@ -257,10 +267,13 @@ impl Session {
         }
     }
 
-    /// Commands with a process, in order of their start.
+    /// Commands with a process, then goals and queued messages, each in order of their start.
     fn running(&self) -> Vec<ItemId> {
-        self.ledger
-            .items(|call| call.live().is_some() && call.command().is_some_and(|command| !command.own_shell))
+        let is_command =
+            |call: &Call| call.live().is_some() && call.command().is_some_and(|command| !command.own_shell);
+        let mut running = self.ledger.items(is_command);
+        running.extend(self.ledger.items(|call| call.standing().is_some()));
+        running
     }
 
     /// Processes of commands that ended.

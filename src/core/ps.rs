@@ -3,7 +3,9 @@
 //! Numbers are in bold and in no ordered list: a client would count such a list anew.
 
 use super::input::Found;
+use super::update::OpenStatus;
 use crate::background::ledger::{Command, Life};
+use crate::background::standing::{Kind, Standing};
 use anstream::adapter::strip_str;
 
 /// Characters of a command or a line that are shown.
@@ -28,23 +30,47 @@ pub(crate) fn running(number: u32, command: &Command, cost: Option<Option<&Found
     format!("- **{number}** {}: {place}, {cost}{last}", code(&command.command))
 }
 
+/// A goal or a queued message.
+pub(crate) fn standing(number: u32, it: &Standing) -> String {
+    let place = match (it.stop, it.status) {
+        (Some(_), _) => "is being ended",
+        (None, OpenStatus::Pending) => "waits",
+        (None, OpenStatus::InProgress) => "is at work",
+        (None, OpenStatus::Paused) => "was cut off and goes on after the next turn",
+    };
+    format!("- **{number}** {}: {place}", code(&it.title()))
+}
+
+/// A goal or a queued message that is ended now.
+pub(crate) fn ending(number: u32, it: &Standing) -> String {
+    let name = code(&it.title());
+    match (it.stop, &it.kind) {
+        (Some(_), _) => format!("**{number}** {name} is being ended already."),
+        (None, Kind::Goal(_)) => format!("Ending **{number}** {name}: Codex forgets it."),
+        (None, Kind::Queued { .. }) => format!("Taking **{number}** {name} out of the queue."),
+    }
+}
+
 /// What an ended command left.
 pub(crate) fn left(number: u32, found: &Found) -> String {
     format!("- **{number}** {}: {}", code(&found.line), cost_in_words(found))
 }
 
 /// Everything that runs.
-pub(crate) fn table(running: &[String], left: &[String]) -> String {
+pub(crate) fn table(running: &[String], standing: &[String], left: &[String]) -> String {
     let mut parts = Vec::new();
     match running {
         [] => parts.push("No command is running.".to_owned()),
         [one] => parts.push(format!("**One command is running:**\n\n{one}")),
         rows => parts.push(format!("**{} commands are running:**\n\n{}", rows.len(), rows.join("\n"))),
     }
+    if !standing.is_empty() {
+        parts.push(format!("**Going on by itself:**\n\n{}", standing.join("\n")));
+    }
     if !left.is_empty() {
         parts.push(format!("**Left running by commands that ended:**\n\n{}", left.join("\n")));
     }
-    match running.len() + left.len() {
+    match running.len() + standing.len() + left.len() {
         0 => {}
         1 => parts.push("`/stop` stops it.".to_owned()),
         _ => parts
@@ -168,7 +194,7 @@ mod tests {
 
     #[test]
     fn nothing_offers_nothing() {
-        assert_eq!(table(&[], &[]), "No command is running.");
-        assert!(table(&["- **1** `a`".to_owned()], &[]).ends_with("`/stop` stops it."));
+        assert_eq!(table(&[], &[], &[]), "No command is running.");
+        assert!(table(&["- **1** `a`".to_owned()], &[], &[]).ends_with("`/stop` stops it."));
     }
 }
