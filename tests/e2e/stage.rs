@@ -149,11 +149,6 @@ impl Stage {
             .current_dir(self.home.workspace())
     }
 
-    /// The Codex that the adapter drives, for a test that drives another one.
-    pub(crate) fn codex_binary(&self) -> &std::path::Path {
-        self.codex.binary()
-    }
-
     /// Opens a session in the workspace.
     pub(crate) async fn open<'a>(&self, client: &'a Client) -> anyhow::Result<Session<'a>> {
         let answer = client.call("new", json!({"cwd": self.home.workspace()})).await?;
