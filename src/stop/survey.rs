@@ -47,7 +47,9 @@ fn surveyed(scope: &Scope) -> Result<Vec<Found>, sysinfo::Error> {
     }
     let percent = |keys: &[ProcessKey]| {
         // One that began meanwhile spent all that it spent since.
-        let spent = |key: &ProcessKey| spent(&processes, *key) - before.get(key).copied().unwrap_or_default();
+        let spent = |key: &ProcessKey| {
+            spent(&processes, *key).saturating_sub(before.get(key).copied().unwrap_or_default())
+        };
         u32::try_from(keys.iter().map(spent).sum::<u64>() * 100 / millis).unwrap_or(u32::MAX)
     };
     let found = commands.into_iter().filter_map(|(item, keys)| {
