@@ -39,45 +39,32 @@ fn surveyed(scope: &Scope) -> Result<Vec<Found>, sysinfo::Error> {
     processes.look_at_cost();
     let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
     let members = processes.members(scope);
-    let mut commands: BTreeMap<ItemId, Vec<ProcessKey>> = BTreeMap::new();
-    for key in members.keys() {
-        if let Some(item) = processes.item(*key) {
-            commands.entry(item).or_default().push(*key);
+    let mut commands: BTreeMap<ItemId, BTreeMap<ProcessKey, Role>> = BTreeMap::new();
+    for (key, role) in members {
+        if let Some(item) = processes.item(key) {
+            commands.entry(item).or_default().insert(key, role);
         }
     }
-    let percent = |keys: &[ProcessKey]| {
+    let percent = |keys: &BTreeMap<ProcessKey, Role>| {
         // One that began meanwhile spent all that it spent since.
         let spent = |key: &ProcessKey| {
             spent(&processes, *key).saturating_sub(before.get(key).copied().unwrap_or_default())
         };
-        u32::try_from(keys.iter().map(spent).sum::<u64>() * 100 / millis).unwrap_or(u32::MAX)
+        u32::try_from(keys.keys().map(spent).sum::<u64>() * 100 / millis).unwrap_or(u32::MAX)
     };
     let found = commands.into_iter().filter_map(|(item, keys)| {
-        let leader = leader(&processes, scope, &members, &keys)?;
+        let leader = processes.leader(&keys, scope.app_server)?;
         Some(Found {
             item,
             pid: leader.pid,
             processes: u32::try_from(keys.len()).unwrap_or(u32::MAX),
             cpu_percent: percent(&keys),
-            memory: keys.iter().filter_map(|key| processes.cost(*key)).map(|cost| cost.memory).sum(),
+            memory: keys.keys().filter_map(|key| processes.cost(*key)).map(|cost| cost.memory).sum(),
             age: processes.cost(leader).map_or(0, |cost| cost.age),
             line: line(&processes, leader),
         })
     });
     Ok(found.collect())
-}
-
-/// The child of the app-server; of what was left, the oldest of the command itself.
-fn leader(
-    processes: &Processes,
-    scope: &Scope,
-    members: &BTreeMap<ProcessKey, Role>,
-    keys: &[ProcessKey],
-) -> Option<ProcessKey> {
-    let is_child =
-        |key: &ProcessKey| scope.app_server.is_some() && processes.parent(*key) == scope.app_server;
-    let is_wrapper = |key: &ProcessKey| members.get(key) == Some(&Role::Wrapper);
-    keys.iter().min_by_key(|key| (!is_child(key), is_wrapper(key), key.started, key.pid)).copied()
 }
 
 fn line(processes: &Processes, key: ProcessKey) -> String {

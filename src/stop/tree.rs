@@ -34,7 +34,7 @@ pub struct ProcessKey {
 /// What a process costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Milliseconds of CPU since it started.
+    /// Milliseconds of CPU since it started; that of its children is not in it.
     pub cpu_ms: u64,
     /// Resident bytes.
     pub memory: u64,
@@ -69,15 +69,6 @@ pub enum Marked {
     Run(String),
     /// This command of this thread.
     Command { thread: ThreadId, item: ItemId },
-}
-
-/// What a process takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight {
-    /// Processor time since it started, in milliseconds; that of its children is not in it.
-    pub(crate) cpu_ms: u64,
-    /// Bytes of resident memory.
-    pub(crate) memory: u64,
 }
 
 /// The table of all processes, as of the last look.
@@ -133,12 +124,7 @@ impl Processes {
 
     /// What this process cost at the last look at it, if it is still the same one.
     pub fn cost(&self, key: ProcessKey) -> Option<Cost> {
-        let process = self.find(key)?;
-        Some(Cost {
-            cpu_ms: process.accumulated_cpu_time(),
-            memory: process.memory(),
-            age: process.run_time(),
-        })
+        self.find(key).map(cost)
     }
 
     /// The command that this process is marked with.
@@ -147,13 +133,12 @@ impl Processes {
     }
 
     /// Looks at these processes only, and weighs those that live.
-    pub(crate) fn weigh(&mut self, pids: impl IntoIterator<Item = u32>) -> BTreeMap<ProcessKey, Weight> {
+    pub(crate) fn weigh(&mut self, pids: impl IntoIterator<Item = u32>) -> BTreeMap<ProcessKey, Cost> {
         let pids: Vec<Pid> = pids.into_iter().map(Pid::from_u32).collect();
         let what = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, what);
         let found = pids.iter().filter_map(|pid| self.0.process(*pid)).filter(|it| is_alive(it));
-        let weight = |it: &Process| Weight { cpu_ms: it.accumulated_cpu_time(), memory: it.memory() };
-        found.map(|it| (key(it), weight(it))).collect()
+        found.map(|it| (key(it), cost(it))).collect()
     }
 
     /// Living processes with these marks that are ours to end: below our app-server, or below no
@@ -248,6 +233,10 @@ impl Marked {
             }
         }
     }
+}
+
+fn cost(process: &Process) -> Cost {
+    Cost { cpu_ms: process.accumulated_cpu_time(), memory: process.memory(), age: process.run_time() }
 }
 
 fn marker<'a>(environ: &'a [OsString], sought: &str) -> Option<&'a str> {
