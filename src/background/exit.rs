@@ -70,8 +70,7 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
             account.reason = Some("ended on request; codex did not report the signal");
             ExitStatus::Signal(name)
         }
-        // Nobody knows whether what could not be found has a tty.
-        (Some(1), Some(name)) if done.gentle == Some(Gentle::Int) || done.not_found => {
+        (Some(1), Some(name)) if done.gentle == Some(Gentle::Int) => {
             account.inferred = true;
             account.reason = Some("ended on request; in a tty codex does not report the signal");
             ExitStatus::Signal(name)
@@ -82,10 +81,19 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
         }
         // Its own handler, or an end of its own that came first: the code is its own.
         (Some(code), sent) => {
-            if sent.is_none() {
-                account.by = EndedBy::Itself;
-            } else {
-                account.reason = Some("ended by its own handler, or by itself, after it was asked to");
+            match (sent, done.gentle) {
+                // In a tty, Codex calls its own SIGKILL 1 too, and what was not found may have one.
+                (Some(_), None) if code == 1 => {
+                    account.reason = Some(
+                        "its processes could not be found, so codex ended its process group at once; \
+                         the code may be its own or stand for that",
+                    );
+                }
+                // Nothing handles SIGKILL: it had ended before.
+                (Some(_) | None, None) => account.by = EndedBy::Itself,
+                (Some(_) | None, Some(_)) => {
+                    account.reason = Some("ended by its own handler, or by itself, after it was asked to");
+                }
             }
             account.looks_like = signal_name(code.saturating_sub(128));
             ExitStatus::Code(code)
@@ -101,9 +109,17 @@ pub(crate) fn reported(code: Option<i64>, duration_ms: Option<i64>, stop: Option
     Exit { status, account }
 }
 
-/// An end that nobody reported.
-pub(crate) fn unseen(by: EndedBy, reason: &'static str) -> Exit {
-    let account = ExitAccount { by, reason: Some(reason), ..ExitAccount::default() };
+/// An end that nobody reported. What we had begun to end was ended by us.
+pub(crate) fn unseen(by: EndedBy, reason: &'static str, stop: Option<&Stop>) -> Exit {
+    let done = stop.map(Stop::account).unwrap_or_default();
+    let account = ExitAccount {
+        by: stop.map_or(by, |stop| stop.by),
+        reason: Some(reason),
+        escaped: done.escaped,
+        killed: done.killed,
+        left: done.left,
+        ..ExitAccount::default()
+    };
     Exit { status: ExitStatus::Unknown, account }
 }
 

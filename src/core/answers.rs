@@ -71,8 +71,8 @@ impl Core {
                     Err(error) => session.terminals_refused(cx, &listing, error.message),
                 })
             }
-            Purpose::Terminate { session } => {
-                self.with(now, &session, out, |session, cx| session.terminate_answered(cx, result));
+            Purpose::Terminate { session, item } => {
+                self.with(now, &session, out, |session, cx| session.terminate_answered(cx, &item, result));
             }
             // Any answer will do: that it came is what counts.
             Purpose::Probe => {}

@@ -386,7 +386,7 @@ impl Session {
             // Codex did say a word, it was only held back.
             return self.command_ended(cx, item, &held);
         }
-        let exit = exit::unseen(command.stop.as_ref().map_or(by, |stop| stop.by), reason);
+        let exit = exit::unseen(by, reason, command.stop.as_ref());
         let status = match exit.account.by {
             EndedBy::Cancel | EndedBy::Close => FinalStatus::Cancelled,
             EndedBy::Client | EndedBy::Itself | EndedBy::Codex | EndedBy::AppServerLost => {

@@ -70,6 +70,7 @@ pub(crate) enum Purpose {
     },
     Terminate {
         session: SessionId,
+        item: ItemId,
     },
     /// `thread/goal/get`.
     Goal {

@@ -61,7 +61,11 @@ impl Session {
         if self.tie != Tie::Lost(generation) {
             return;
         }
-        self.end_all_unseen(cx, EndedBy::AppServerLost, "the codex app-server ended and took it along");
+        self.end_all_unseen(
+            cx,
+            EndedBy::AppServerLost,
+            "the codex app-server ended, and what it had started was ended with it",
+        );
         self.lose_standing(cx, "The codex app-server ended; told again when the thread is loaded again.");
         self.tie = Tie::Unloaded;
         if let Front::Active(turn) = &mut self.front {

@@ -6,7 +6,7 @@ use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::{Anomaly, Effect, StopAct};
 use super::failure::Failure;
-use super::ids::{ItemId, TerminalId};
+use super::ids::{ItemId, TerminalId, Tick};
 use super::input::SweepReport;
 use super::link::Purpose;
 use super::request::{Reply, Ticket};
@@ -19,7 +19,8 @@ use crate::background::exit::{Ladder, Stop};
 use crate::background::ledger::Call;
 use crate::stop::plan::{self, Act, Event, Plan};
 
-/// How long a close waits for the ends of its work, in ms (D8).
+/// How long a close waits for the ends of its work, and how long it may take in all, in ms (D8).
+const ENDING_BOUND: u64 = 3_200;
 const CLOSE_BOUND: u64 = 4_000;
 
 /// Milliseconds that a closing command has at most for a gentle end.
@@ -38,6 +39,7 @@ pub(crate) struct Closing {
     /// More requests to close it.
     twins: Vec<Ticket>,
     stage: Stage,
+    since: Tick,
 }
 
 /// How far a close is.
@@ -98,6 +100,8 @@ impl Session {
         let act = StopAct::Ask { thread: self.thread.clone(), item: item.clone() };
         cx.out.push(Effect::Stop { stop: id, act });
         cx.timers.arm(cx.now.plus(grace), Timer::Grace { stop: id });
+        // Should nobody ever look.
+        cx.timers.arm(cx.now.plus(grace + plan::BOUND), Timer::StopBound { stop: id });
     }
 
     /// An event of a ladder: does what the plan says.
@@ -112,7 +116,7 @@ impl Session {
             match act {
                 Act::Terminate => {
                     let Some(process) = process.clone() else { continue };
-                    let purpose = Purpose::Terminate { session: self.id.clone() };
+                    let purpose = Purpose::Terminate { session: self.id.clone(), item: item.clone() };
                     let request = CodexRequest::Terminate { thread: self.thread.clone(), process };
                     cx.link.call(purpose, request, cx.out);
                     cx.timers.arm(cx.now.plus(plan::BOUND), Timer::StopBound { stop: id });
@@ -137,7 +141,13 @@ impl Session {
     }
 
     /// Codex answered `terminate`. `false`: it had no such process; the list tells.
-    pub(crate) fn terminate_answered(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+    pub(crate) fn terminate_answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        result: Result<CodexReply, CodexError>,
+    ) {
+        self.climb(cx, item, Event::Terminated(matches!(result, Ok(CodexReply::Terminated(true)))));
         match result {
             // The end should follow within milliseconds; if it does not, the list is asked.
             Ok(CodexReply::Terminated(true)) => {
@@ -215,16 +225,33 @@ impl Session {
     pub(crate) fn close(&mut self, cx: &mut Cx<'_>, ticket: Option<Ticket>) {
         match &mut self.closing {
             Some(closing) => return closing.twins.extend(ticket),
-            None => self.closing = Some(Closing { ticket, twins: Vec::new(), stage: Stage::Ending }),
+            None => {
+                self.closing =
+                    Some(Closing { ticket, twins: Vec::new(), stage: Stage::Ending, since: cx.now })
+            }
         }
         self.withdraw_asks(cx);
+        self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
         }
         self.close_standing(cx);
         self.cancel(cx);
-        cx.timers.arm(cx.now.plus(CLOSE_BOUND), Timer::CloseBound { session: self.id.clone() });
+        for bound in [ENDING_BOUND, CLOSE_BOUND] {
+            cx.timers.arm(cx.now.plus(bound), Timer::CloseBound { session: self.id.clone() });
+        }
         self.close_if_done(cx);
+    }
+
+    /// Stops that are under way get no more time than those of a close.
+    fn hasten(&mut self, cx: &mut Cx<'_>) {
+        let grace = CLOSE_GRACE.min(cx.settings.stop_grace);
+        for item in self.ledger.items(|call| call.command().is_some()) {
+            let ladder = self.ledger.command_mut(&item).and_then(|it| it.stop.as_ref()?.ladder.as_ref());
+            if let Some(ladder) = ladder {
+                cx.timers.arm(cx.now.plus(grace), Timer::Grace { stop: ladder.id });
+            }
+        }
     }
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
@@ -257,8 +284,11 @@ impl Session {
 
     /// The bound of a close is reached: the rest is given up, and said so.
     pub(crate) fn close_bound(&mut self, cx: &mut Cx<'_>) {
-        if self.closing.as_ref().is_none_or(Closing::is_done) {
-            return;
+        let Some(closing) = &self.closing else { return };
+        match closing.stage {
+            Stage::Ending => {}
+            Stage::Sweeping if cx.now.0 - closing.since.0 >= CLOSE_BOUND => return self.close_now(cx),
+            Stage::Sweeping | Stage::Answered => return,
         }
         self.tell_all_held(cx);
         self.end_all_unseen(cx, EndedBy::Close, "codex reported no end within the bound of the close");
@@ -278,9 +308,8 @@ impl Session {
         if let Front::Active(_) = self.front {
             self.finish_turn(cx);
         }
-        if self.closing.as_ref().is_some_and(|closing| !closing.is_done()) {
-            self.close_now(cx);
-        }
+        // What is left is swept, if there is a thread to sweep for.
+        self.close_if_done(cx);
     }
 
     /// Ends that are known and held back are told, whatever became of the processes.

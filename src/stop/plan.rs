@@ -19,10 +19,22 @@ pub(crate) struct Plan {
     members: Members,
     /// The gentle signal that was sent.
     gentle: Option<Gentle>,
-    /// Codex was told to kill the group.
-    terminated: bool,
+    terminate: Terminate,
     /// Codex reported the end of the leader.
     ended: bool,
+    /// The hard end is wanted before anybody has looked.
+    hurried: bool,
+    /// A bound has passed.
+    bound: bool,
+}
+
+/// Codex's `terminate`: one SIGKILL to the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terminate {
+    No,
+    Asked,
+    /// Whether it had such a process.
+    Answered(bool),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +49,8 @@ enum Stage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Members {
-    /// The look is not over, or they live.
+    /// The first look is not over.
+    Sought,
     Alive,
     NotFound,
     Gone {
@@ -59,6 +72,8 @@ pub(crate) enum Event {
     Ended,
     /// The grace is over, or the client asked again.
     Hurry,
+    /// Codex answered `terminate`: whether it had such a process.
+    Terminated(bool),
     /// Nothing is waited for any longer.
     Bound,
 }
@@ -78,6 +93,7 @@ pub(crate) enum Act {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) gentle: Option<Gentle>,
+    /// Codex killed the group, as far as it has said.
     pub(crate) terminated: bool,
     /// None of its processes was found: Codex's end was the only one.
     pub(crate) not_found: bool,
@@ -89,7 +105,15 @@ pub(crate) struct Account {
 impl Plan {
     /// A stop whose `StopAct::Ask` goes out now.
     pub(crate) fn asked() -> Self {
-        Self { stage: Stage::Asked, members: Members::Alive, gentle: None, terminated: false, ended: false }
+        Self {
+            stage: Stage::Asked,
+            members: Members::Sought,
+            gentle: None,
+            terminate: Terminate::No,
+            ended: false,
+            hurried: false,
+            bound: false,
+        }
     }
 
     /// Takes an event; what has to be done, in order.
@@ -103,18 +127,39 @@ impl Plan {
                 self.ended = true;
                 Vec::new()
             }
+            // Whoever kills before the first look never learns what has left the group.
+            Event::Hurry if self.members == Members::Sought => {
+                self.hurried = true;
+                Vec::new()
+            }
             Event::Hurry => self.end(),
-            // Without Codex's word there is no exit to tell; the list says what became of it.
-            Event::Bound if self.ended => vec![Act::Report],
-            Event::Bound => Vec::new(),
+            Event::Terminated(had_it) => {
+                if self.terminate == Terminate::Asked {
+                    self.terminate = Terminate::Answered(had_it);
+                }
+                Vec::new()
+            }
+            Event::Bound => {
+                self.bound = true;
+                self.end()
+            }
         };
-        if self.ended && self.members != Members::Alive && !acts.contains(&Act::Report) {
+        // Without Codex's word there is no exit to tell; the list says what became of it.
+        if self.ended && (self.bound || self.is_settled()) {
             acts.push(Act::Report);
-        }
-        if acts.contains(&Act::Report) {
             self.stage = Stage::Reported;
         }
         acts
+    }
+
+    /// Whether all is known that will be known of the processes.
+    fn is_settled(&self) -> bool {
+        match self.members {
+            Members::Sought | Members::Alive => false,
+            // Only Codex's answer tells whether it ended by itself.
+            Members::NotFound => self.terminate != Terminate::Asked,
+            Members::Gone { .. } | Members::Left { .. } => true,
+        }
     }
 
     /// Whether the exit was told, or may be.
@@ -124,19 +169,21 @@ impl Plan {
 
     pub(crate) fn account(&self) -> Account {
         let (escaped, killed, left) = match self.members {
-            Members::Alive | Members::NotFound => (0, 0, 0),
+            Members::Sought | Members::Alive | Members::NotFound => (0, 0, 0),
             Members::Gone { escaped, killed } => (escaped, killed, 0),
             Members::Left { left, escaped, killed } => (escaped, killed, left),
         };
         let not_found = self.members == Members::NotFound;
-        Account { gentle: self.gentle, terminated: self.terminated, not_found, escaped, killed, left }
+        let terminated = matches!(self.terminate, Terminate::Asked | Terminate::Answered(true));
+        Account { gentle: self.gentle, terminated, not_found, escaped, killed, left }
     }
 
     fn reached(&mut self, report: StopReport) -> Vec<Act> {
         match report {
             StopReport::Signalled { with, members: _ } => {
                 self.gentle = Some(with);
-                Vec::new()
+                self.members = Members::Alive;
+                if self.hurried { self.end() } else { Vec::new() }
             }
             // Codex can still end what we cannot see.
             StopReport::NotFound => {
@@ -161,10 +208,10 @@ impl Plan {
         self.stage = Stage::Ending;
         let mut acts = Vec::new();
         if !self.ended {
-            self.terminated = true;
+            self.terminate = Terminate::Asked;
             acts.push(Act::Terminate);
         }
-        if self.members == Members::Alive {
+        if matches!(self.members, Members::Sought | Members::Alive) {
             acts.push(Act::Finish);
         }
         acts

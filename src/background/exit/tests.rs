@@ -56,7 +56,7 @@ fn a_signal_that_was_sent_and_not_reported_is_inferred() {
 
 #[test]
 fn an_end_without_a_request_says_why() {
-    for code in [-1, 137, 1] {
+    for code in [-1, 137] {
         let exit = stopped(code, &[Event::Reached(StopReport::NotFound)]);
         assert_eq!(exit.status, ExitStatus::Signal("SIGKILL"));
         let reason = exit.account.reason.unwrap_or_default();
@@ -66,9 +66,13 @@ fn an_end_without_a_request_says_why() {
         let reason = exit.account.reason.unwrap_or_default();
         assert!(!reason.contains("could not be found"), "{code}: {reason}");
     }
+    // 1 is what Codex calls its own SIGKILL in a tty, and a code like any other elsewhere.
+    let exit = stopped(1, &[Event::Reached(StopReport::NotFound)]);
+    assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(1), EndedBy::Client));
+    assert!(exit.account.reason.unwrap_or_default().contains("may be its own"));
     // It ended by itself before Codex got to it.
     let exit = stopped(3, &[Event::Reached(StopReport::NotFound)]);
-    assert_eq!(exit.status, ExitStatus::Code(3));
+    assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(3), EndedBy::Itself));
     assert!(!exit.account.reason.unwrap_or_default().contains("could not be found"));
 }
 
@@ -93,5 +97,26 @@ fn nobody_is_blamed_without_a_record() {
     let exit = reported(Some(-1), None, None);
     assert_eq!((exit.status, exit.account.by), (ExitStatus::Unknown, EndedBy::Codex));
     assert_eq!(reported(None, None, None).status, ExitStatus::Unknown);
-    assert_eq!(unseen(EndedBy::AppServerLost, "gone").status, ExitStatus::Unknown);
+    assert_eq!(unseen(EndedBy::AppServerLost, "gone", None).status, ExitStatus::Unknown);
+}
+
+#[test]
+fn what_codex_had_no_more_ended_by_itself() {
+    let late = [Event::Reached(StopReport::NotFound), Event::Terminated(false)];
+    for code in [0, 1, 3] {
+        let exit = stopped(code, &late);
+        assert_eq!((exit.status, exit.account.by), (ExitStatus::Code(code), EndedBy::Itself), "{code}");
+    }
+    assert_eq!(stopped(-1, &late).status, ExitStatus::Unknown);
+}
+
+#[test]
+fn an_end_that_nobody_reported_keeps_what_is_known_of_its_processes() {
+    let mut plan = Plan::asked();
+    plan.on(signalled(Gentle::Term));
+    plan.on(Event::Reached(StopReport::Gone { escaped: 2, killed: 1 }));
+    let stop = Stop { by: EndedBy::Client, ladder: Some(Ladder { id: StopId(1), plan, held: None }) };
+    let exit = unseen(EndedBy::AppServerLost, "gone", Some(&stop));
+    assert_eq!(exit.status, ExitStatus::Unknown);
+    assert_eq!((exit.account.by, exit.account.escaped, exit.account.killed), (EndedBy::Client, 2, 1));
 }
