@@ -212,7 +212,9 @@ impl Bridge {
                     out.push(Departure::StartCodex(generation));
                 }
                 Effect::EndCodex { generation } => out.push(Departure::EndCodex(generation)),
-                Effect::Sweep { generation, threads } => out.push(Departure::Sweep { generation, threads }),
+                Effect::Sweep { generation, threads, whole } => {
+                    out.push(Departure::Sweep { generation, threads, whole });
+                }
                 Effect::Stop { stop, act } => out.push(Departure::Stop { stop, act }),
                 Effect::Survey { session, thread } => out.push(Departure::Survey { session, thread }),
                 Effect::Watch { watch, act } => out.push(Departure::Watch { watch, act }),

@@ -29,8 +29,8 @@ use tokio_util::sync::CancellationToken;
 const DRAIN: Duration = Duration::from_millis(250);
 // A descendant may write on for ever too: this is more than a pipe holds by default.
 const LEFTOVER_MAX: usize = 256 * 1024;
-const GRACE_AFTER_EOF: Duration = Duration::from_millis(1500);
-const GRACE_AFTER_TERM: Duration = Duration::from_millis(1000);
+const GRACE_AFTER_EOF: Duration = Duration::from_millis(1000);
+const GRACE_AFTER_TERM: Duration = Duration::from_millis(500);
 
 /// How to run Codex.
 #[derive(Clone, Debug)]

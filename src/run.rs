@@ -16,7 +16,7 @@ use crate::core::settings::Settings;
 use crate::locate::Sought;
 use crate::queue::{self, Limits, Outbox, Report};
 use crate::redact;
-use crate::stop::sweep::sweep;
+use crate::stop::sweep::{kill, sweep};
 use crate::stop::tree::{Marked, Scope};
 use crate::trace::line::note_text;
 use crate::trace::rules::rules_of;
@@ -123,6 +123,11 @@ fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
     // A read of stdin may still block a thread; it must not hold the exit.
     runtime.shutdown_background();
     match outcome {
+        Ok(Ok(Leave::AtOnce(code))) => {
+            // Codex and all it has started, the commands that left its groups included.
+            kill(&Scope { marked: Marked::Run(nonce.to_owned()), app_server: None });
+            Ok(code)
+        }
         Ok(left) => left.map(|(Leave::Clean(code) | Leave::AtOnce(code))| code),
         Err(_) => {
             // Nobody is left to say which threads there were.
@@ -137,7 +142,7 @@ fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
 enum Leave {
     /// Everything was done.
     Clean(i32),
-    /// Somebody insists: Codex ends by itself once our end of its stdin is gone.
+    /// Somebody insists: everything is killed.
     AtOnce(i32),
 }
 

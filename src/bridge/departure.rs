@@ -16,8 +16,8 @@ pub enum Departure {
     StartCodex(Generation),
     /// End the app-server.
     EndCodex(Generation),
-    /// End what these threads left running.
-    Sweep { generation: Generation, threads: Vec<ThreadId> },
+    /// End what these threads left running; `whole`: and all else that the app-server has started.
+    Sweep { generation: Generation, threads: Vec<ThreadId>, whole: bool },
     /// Reach for the processes of a command.
     Stop { stop: StopId, act: StopAct },
     /// Look at what the commands of a thread have running.

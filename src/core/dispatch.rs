@@ -155,7 +155,11 @@ impl Core {
         let (sessions, mut cx) = self.split(now, out);
         match sessions.get_mut(&session) {
             Some(session) => act(session, &mut cx),
-            None => cx.out.anomaly(Anomaly::UnknownThread { thread: thread.clone(), what }),
+            None => {
+                // A subagent's: its commands are below our app-server too.
+                cx.link.mark(thread);
+                cx.out.anomaly(Anomaly::UnknownThread { thread: thread.clone(), what });
+            }
         }
     }
 }

@@ -28,7 +28,8 @@ pub enum Effect {
     /// End the app-server: close its stdin, then TERM, then KILL of its group.
     EndCodex { generation: Generation },
     /// End every process that carries one of these threads' markers (D10).
-    Sweep { generation: Generation, threads: Vec<ThreadId> },
+    /// `whole`: and everything else that the app-server has started.
+    Sweep { generation: Generation, threads: Vec<ThreadId>, whole: bool },
     /// Reach for the processes of a command (D5); off the loop, answered by `Input::Stop`.
     Stop { stop: StopId, act: StopAct },
     /// Look at everything that the commands of a thread have running; answered by `Input::Surveyed`.

@@ -13,7 +13,7 @@ use super::update::Severity;
 /// How long a sweep may take, in ms.
 const SWEEP_BOUND: u64 = 3_000;
 /// How long the sessions may take to close before the app-server ends under them, in ms.
-const LEAVE_BOUND: u64 = 3_500;
+const LEAVE_BOUND: u64 = 3_300;
 /// How long the app-server may take to end before we leave without it, in ms.
 const END_BOUND: u64 = 3_000;
 
@@ -89,10 +89,9 @@ impl Core {
             session.app_server_lost(&mut cx, &failure, was_running, generation);
         }
         self.losses.insert(generation, failure);
-        let threads = self.link.take_marked();
-        if threads.is_empty() {
+        let Some(threads) = self.link.take_marked() else {
             return self.loss_swept(now, generation, SweepReport::default(), out);
-        }
+        };
         self.sweeper.sweep(generation, Cause::Loss, threads, out);
         self.timers.arm(now.plus(SWEEP_BOUND), Timer::SweepBound { generation });
     }

@@ -121,6 +121,8 @@ pub(crate) struct Link {
     retired: bool,
     /// Threads that ran commands under this app-server: what a sweep looks for.
     marked: BTreeSet<ThreadId>,
+    /// Whether any thread ran commands under this app-server.
+    ran: bool,
     /// How long it has been silent.
     pub(crate) watch: Watch,
 }
@@ -136,6 +138,7 @@ impl Default for Link {
             deaths: Vec::new(),
             retired: false,
             marked: BTreeSet::new(),
+            ran: false,
             watch: Watch::default(),
         }
     }
@@ -241,6 +244,7 @@ impl Link {
 
     /// A command of `thread` was started.
     pub(crate) fn mark(&mut self, thread: &ThreadId) {
+        self.ran = true;
         if !self.marked.contains(thread) {
             self.marked.insert(thread.clone());
         }
@@ -251,9 +255,10 @@ impl Link {
         self.marked.remove(thread)
     }
 
-    /// The threads to sweep for; they are ours no more.
-    pub(crate) fn take_marked(&mut self) -> Vec<ThreadId> {
-        std::mem::take(&mut self.marked).into_iter().collect()
+    /// The threads to sweep for, which are ours no more; `None` if none ever ran a command.
+    pub(crate) fn take_marked(&mut self) -> Option<Vec<ThreadId>> {
+        let marked = std::mem::take(&mut self.marked).into_iter().collect();
+        std::mem::take(&mut self.ran).then_some(marked)
     }
 
     fn register(&mut self, purpose: Purpose, request: &CodexRequest) -> CodexCallId {

@@ -78,8 +78,9 @@ impl Sweeper {
             return;
         }
         if let Some((generation, cause, threads)) = self.next.pop_front() {
+            let whole = cause == Cause::Loss;
             self.running = Some((generation, cause));
-            out.push(Effect::Sweep { generation, threads });
+            out.push(Effect::Sweep { generation, threads, whole });
         }
     }
 }

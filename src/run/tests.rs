@@ -40,7 +40,7 @@ async fn serving(ends: Ends<'_>, run: &str, seen: &Seen, lines: &[String]) -> (C
     let path = dir.path().join("codex");
     std::fs::write(&path, STUBBORN).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let program = Program { path, overrides: Vec::new(), run: Some(run.to_owned()) };
+    let program = Program { path, overrides: Vec::new(), run: Some(format!("{run}.1")) };
     let child = Child::start(&program, Generation(1), ends.children).unwrap();
     seen.codex.set(child.pid());
     // Its first line: from here on it ignores SIGTERM.

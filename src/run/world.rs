@@ -80,7 +80,7 @@ impl World {
                     child.end();
                 }
             }
-            Departure::Sweep { generation, threads } => self.sweep(generation, threads),
+            Departure::Sweep { generation, threads, whole } => self.sweep(generation, threads, whole),
             Departure::Stop { stop, act } => self.stop(stop, act),
             Departure::Survey { session, thread } => self.survey(session, thread),
             Departure::Watch { watch, act } => self.watch(watch, act),
@@ -92,7 +92,8 @@ impl World {
 
     fn start(&mut self, generation: Generation) {
         let started = locate(&self.codex).map_err(|error| error.to_string()).and_then(|path| {
-            let program = Program { path, overrides: self.overrides.clone(), run: Some(self.nonce.clone()) };
+            let program =
+                Program { path, overrides: self.overrides.clone(), run: Some(self.run(generation)) };
             let child = Child::start(&program, generation, self.from_children.clone());
             child.map_err(|error| error.to_string())
         });
@@ -109,8 +110,12 @@ impl World {
         }
     }
 
-    fn sweep(&self, generation: Generation, threads: Vec<ThreadId>) {
-        let marked = Marked::Threads(threads.into_iter().collect());
+    fn sweep(&self, generation: Generation, threads: Vec<ThreadId>, whole: bool) {
+        let threads = threads.into_iter().collect();
+        let marked = match whole {
+            true => Marked::AppServer { run: self.run(generation), threads },
+            false => Marked::Threads(threads),
+        };
         let scope = Scope { marked, app_server: self.pids.get(&generation).copied() };
         let happened = self.happened.clone();
         tokio::task::spawn_blocking(move || {
@@ -128,6 +133,11 @@ impl World {
             // The loop may be over by now.
             let _ = happened.send(Event::Surveyed { session, found });
         });
+    }
+
+    /// The mark of everything that this app-server starts.
+    fn run(&self, generation: Generation) -> String {
+        format!("{}.{}", self.nonce, generation.0)
     }
 
     /// Pid of the app-server that was started last. Commands of former ones are below none by now.

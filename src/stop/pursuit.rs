@@ -286,7 +286,8 @@ impl Pursuit {
         self.due = Some(now + POLL);
     }
 
-    /// Everything alive that carries the marker or is in the leader's session.
+    /// Everything alive that carries the marker, is in the leader's session or descends from the leader,
+    /// and what once did.
     fn members(&mut self, processes: &Processes) -> BTreeMap<ProcessKey, Role> {
         let mut members = processes.members(&self.scope);
         self.leader = self.leader.or_else(|| Leader::among(&members, processes, self.scope.app_server));
@@ -299,6 +300,8 @@ impl Pursuit {
         if leader.leads_session && is_in_use {
             members.extend(processes.in_session(leader.key.pid, &self.scope));
         }
+        members.extend(processes.below(leader.key, &self.scope));
+        members.extend(processes.living(self.seen.keys()));
         members.retain(|key, _| key.started >= leader.key.started);
         self.escaped.extend(asked_gently(&members).filter(|key| leader.was_left_by(*key)));
         members

@@ -65,8 +65,10 @@ pub struct Scope {
 pub enum Marked {
     /// Any of these threads.
     Threads(BTreeSet<ThreadId>),
-    /// Any command of this run of ours, by its nonce.
+    /// Anything below any app-server of this run of ours, by its nonce; the app-server too.
     Run(String),
+    /// Anything that this app-server of ours has started, by its mark, and any of these threads.
+    AppServer { run: String, threads: BTreeSet<ThreadId> },
     /// This command of this thread.
     Command { thread: ThreadId, item: ItemId },
 }
@@ -153,6 +155,22 @@ impl Processes {
         self.ours(scope, |process| process.session_id() == Some(Pid::from_u32(session)))
     }
 
+    /// What descends from this process, if it is still the same one, whatever its environment says.
+    pub fn below(&self, leader: ProcessKey, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
+        match self.find(leader) {
+            Some(_) => self.ours(scope, |process| {
+                self.ancestors(process.pid().as_u32()).any(|above| above == leader.pid)
+            }),
+            None => BTreeMap::new(),
+        }
+    }
+
+    /// Those of these that are still the same and live.
+    pub fn living<'a>(&self, keys: impl Iterator<Item = &'a ProcessKey>) -> BTreeMap<ProcessKey, Role> {
+        let living = keys.filter_map(|key| self.find(*key).filter(|it| is_alive(it)));
+        living.map(|process| (key(process), role(process))).collect()
+    }
+
     /// The one of these that Codex started: the child of the app-server; of an app-server that died,
     /// the first to lead a session.
     pub(crate) fn leader(
@@ -196,10 +214,12 @@ impl Processes {
             .values()
             .filter(|process| process.thread_kind().is_none() && is_alive(process))
             .filter(|process| is_sought(process))
+            .filter(|process| {
+                scope.marked.is_run(process.environ()) || self.is_ours(process.pid().as_u32(), scope)
+            })
             .map(|process| (key(process), role(process)))
             .filter(|(key, _)| key.pid > 1 && key.pid != ourselves && !above_us.contains(&key.pid))
             .filter(|(key, _)| Some(key.pid) != scope.app_server)
-            .filter(|(key, _)| self.is_ours(key.pid, scope))
             .collect()
     }
 
@@ -223,11 +243,27 @@ impl Processes {
 }
 
 impl Marked {
+    /// Whether the environment has a mark that only we can have made.
+    fn is_run(&self, environ: &[OsString]) -> bool {
+        let value = marker(environ, RUN_MARKER);
+        match self {
+            Self::Run(nonce) => {
+                value.and_then(|it| it.strip_prefix(nonce.as_str())).is_some_and(|it| it.starts_with('.'))
+            }
+            Self::AppServer { run, .. } => value == Some(run),
+            Self::Threads(_) | Self::Command { .. } => false,
+        }
+    }
+
     fn is_in(&self, environ: &[OsString]) -> bool {
         let value = |sought: &str| marker(environ, sought);
+        let is_of = |threads: &BTreeSet<ThreadId>| {
+            value(MARKER).is_some_and(|it| threads.contains(&ThreadId::new(it)))
+        };
         match self {
-            Self::Run(nonce) => value(RUN_MARKER) == Some(nonce),
-            Self::Threads(threads) => value(MARKER).is_some_and(|it| threads.contains(&ThreadId::new(it))),
+            Self::Run(_) => self.is_run(environ),
+            Self::AppServer { threads, .. } => self.is_run(environ) || is_of(threads),
+            Self::Threads(threads) => is_of(threads),
             Self::Command { thread, item } => {
                 value(COMMAND_MARKER) == Some(item.as_str()) && value(MARKER) == Some(thread.as_str())
             }

@@ -145,9 +145,12 @@ impl Serialize for Out<'_> {
             }
             Departure::StartCodex(generation) => map.serialize_entry("start_codex", &generation.0)?,
             Departure::EndCodex(generation) => map.serialize_entry("end_codex", &generation.0)?,
-            Departure::Sweep { generation, threads } => {
+            Departure::Sweep { generation, threads, whole } => {
                 let threads: Vec<&str> = threads.iter().map(|thread| thread.as_str()).collect();
-                map.serialize_entry("sweep", &json!({ "generation": generation.0, "threads": threads }))?;
+                map.serialize_entry(
+                    "sweep",
+                    &json!({ "generation": generation.0, "threads": threads, "whole": whole }),
+                )?;
             }
             Departure::Stop { stop, act } => map.serialize_entry("stop", &reach::of_act(*stop, act))?,
             Departure::Survey { session, thread } => {

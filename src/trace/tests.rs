@@ -120,7 +120,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         Departure::ToCodex { generation: ONE, line: r#"{"id":0}"#.to_owned() },
         Departure::Noted(Note::Anomaly(Anomaly::UnknownAnswer { what: "ask" })),
         Departure::ToClient(r#"{"id":1,"result":{}}"#.to_owned()),
-        Departure::Sweep { generation: ONE, threads: vec![ThreadId::new("t")] },
+        Departure::Sweep { generation: ONE, threads: vec![ThreadId::new("t")], whole: true },
         Departure::Stop {
             stop: StopId(3),
             act: StopAct::Ask { thread: ThreadId::new("t"), item: ItemId::new("c1") },
@@ -140,7 +140,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
         "seq": 7, "at": 5, "in": {"signal": 15}, "rule": [],
         "out": [
             {"start_codex": 1}, {"codex": {"id": 0}, "generation": 1}, {"client": {"id": 1, "result": {}}},
-            {"sweep": {"generation": 1, "threads": ["t"]}},
+            {"sweep": {"generation": 1, "threads": ["t"], "whole": true}},
             {"stop": {"id": 3, "act": "ask", "thread": "t", "item": "c1"}},
             {"stop": {"id": 3, "act": "finish"}}, {"stop": {"id": 3, "act": "forget"}},
             {"survey": {"session": "t", "thread": "t"}},

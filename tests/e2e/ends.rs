@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::model::{Script, exec, say};
+use testkit::model::{Script, call, exec, say};
 use testkit::processes::{self, Signal};
 
 use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
-use crate::stage::{Casting, Stage, forever, play};
+use crate::stage::{Casting, Stage, forever, play, play_with};
 
 in_both_versions!(
     client_gone_while_idle,
     client_gone_with_terminals,
     client_gone_in_mid_turn,
+    client_gone_with_what_took_its_marks_off,
+    client_gone_with_a_subagents_commands,
+    adapter_terminated_twice,
     adapter_terminated,
     adapter_killed,
     app_server_killed_in_a_turn,
@@ -356,4 +359,64 @@ async fn app_server_killed_before_the_first_prompt(version: Version) {
 
 fn tells_loss(update: &Value) -> bool {
     update.to_string().contains("the codex app-server ended")
+}
+
+/// Commands that take Codex's marks off and leave their session are below no command any more, but
+/// never out of our own mark.
+async fn client_gone_with_what_took_its_marks_off(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = "(setsid env -u CODEX_THREAD_ID -u CODEX_TOOL_CALL_ID sh -c \
+                   'trap \"\" TERM; touch up; while :; do sleep 0.1; done' >/dev/null 2>&1 &); sleep 0.2";
+        session.turn(&Script::new().step(exec(cmd).id("loose")).step(say("Done.")).prompt("go")).await?;
+        stage.file("up").await?;
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(0));
+        // `play` finds whatever is left.
+        Ok(())
+    })
+    .await;
+}
+
+/// A subagent's thread is no session of ours; what it started ends with us all the same.
+async fn client_gone_with_a_subagents_commands(version: Version) {
+    play_with(
+        |config| config.model("unknown-x"),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let work = "setsid sleep 1000 & trap '' TERM; touch up; while :; do sleep 0.1; done";
+            let child = Script::new().step(exec(work).id("childs").yield_ms(250)).step(say("child done"));
+            let spawn =
+                call("spawn_agent", json!({"message": child.prompt("work")})).namespace("multi_agent_v1");
+            session.turn(&Script::new().step(spawn).step(say("spawned")).prompt("spawn")).await?;
+            stage.file("up").await?;
+            let exit = client.end().await?;
+            assert_eq!(exit.code, Some(0));
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// The second signal does not wait, and leaves nothing either.
+async fn adapter_terminated_twice(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' & \
+                   trap 'touch asked' TERM; touch up; while :; do sleep 0.1; done";
+        let script = Script::new().step(exec(cmd).id("dev").yield_ms(300)).step(say("It runs."));
+        session.turn(&script.prompt("serve")).await?;
+        stage.file("up").await?;
+        client.signal_adapter(Signal::TERM)?;
+        // The first one is at work.
+        stage.file("asked").await?;
+        client.signal_adapter(Signal::INT)?;
+        let exit = client.end().await?;
+        assert_eq!(exit.code, Some(130), "{exit:?}");
+        Ok(())
+    })
+    .await;
 }

@@ -230,6 +230,19 @@ fn a_child_in_a_session_of_its_own_is_asked_as_well() {
 }
 
 #[test]
+fn a_child_that_took_its_marks_off_is_asked_as_long_as_it_descends_from_the_command() {
+    let unmarked = format!("env -u {MARKER} {COMMAND_MARKER}=another");
+    let script = format!("setsid {unmarked} sh -c 'trap \"exit 0\" TERM; sleep 60 & echo $$; wait' & wait");
+    let mut rig = Rig::new();
+    let pids = rig.command(&["sh", "-c", &script]);
+    assert!(asked_with_term(rig.ask()));
+    assert_eq!(rig.next(), StopReport::Gone { escaped: 2, killed: 0 });
+    assert!(!is_alive(pids[0]));
+    assert_eq!(rig.code(), None);
+    rig.assert_nothing_left();
+}
+
+#[test]
 fn a_daemon_that_forked_twice_is_asked_as_well() {
     let mut rig = Rig::new();
     let pids = rig.command(&["sh", "-c", "setsid sh -c 'sleep 60 & echo $! $$' & sleep 60; exit 0"]);
