@@ -45,6 +45,7 @@ mod told;
 mod turn;
 pub mod update;
 pub mod vitals;
+mod waking;
 mod watching;
 
 use self::cx::{Cx, Desk};

@@ -291,6 +291,12 @@ pub enum Event {
         item: ItemId,
         text: String,
     },
+    /// The model writes to a command, or asks for its output: raw, only in threads that we started,
+    /// and not in code mode.
+    LookedAt {
+        thread: ThreadId,
+        process: ProcessId,
+    },
     /// The model typed into a terminal, or polled it (empty).
     TerminalInput {
         thread: ThreadId,

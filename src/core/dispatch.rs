@@ -89,6 +89,7 @@ impl Core {
                 Timer::Standing { session } => {
                     self.with(now, &session, out, |session, cx| session.look_at_standing(cx));
                 }
+                Timer::Wake { session } => self.with(now, &session, out, |session, cx| session.wake(cx)),
                 Timer::CloseBound { session } => {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));
                 }

@@ -72,6 +72,9 @@ impl Core {
             }
             // Never part of the output: a tty echoes it already (D2).
             Event::TerminalInput { .. } => {}
+            Event::LookedAt { thread, process } => {
+                self.on(now, &thread, out, "look", |session, _| session.looked_at(&process));
+            }
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
             }

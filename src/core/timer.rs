@@ -28,6 +28,8 @@ pub(crate) enum Timer {
     Survey { session: SessionId },
     /// A message left the queue, or a turn of a stopped goal may come.
     Standing { session: SessionId },
+    /// Background work ended a moment ago: the model is woken.
+    Wake { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
@@ -55,6 +57,7 @@ impl Timer {
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::Survey { .. } => "a look at what runs is awaited",
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
+            Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
             Self::SweepBound { .. } => "a sweep is awaited",
