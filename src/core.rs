@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod account;
 mod answers;
 pub mod ask;
 mod asks;
@@ -23,6 +24,7 @@ mod leftovers;
 mod link;
 mod listing;
 mod local;
+mod login;
 mod lost;
 mod models;
 mod opening;
@@ -35,6 +37,7 @@ pub mod request;
 mod requests;
 mod session;
 pub mod settings;
+pub mod sign_in;
 mod slash;
 mod standing;
 mod stopping;
@@ -47,6 +50,7 @@ pub mod update;
 pub mod vitals;
 mod watching;
 
+use self::account::Account;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
@@ -59,6 +63,7 @@ use self::renewal::Renewals;
 use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
+use self::sign_in::TerminalSignIn;
 use self::sweeper::Sweeper;
 use self::timer::Timers;
 use self::update::Severity;
@@ -73,6 +78,7 @@ pub struct Core {
     timers: Timers,
     desk: Desk,
     models: Catalogue,
+    account: Account,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
@@ -98,6 +104,7 @@ impl Core {
             elicitation_form: false,
             elicitation_url: false,
             notices: false,
+            terminal_sign_in: TerminalSignIn::No,
             name: None,
         };
         Self {
@@ -107,6 +114,7 @@ impl Core {
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
+            account: Account::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
             arriving: BTreeMap::new(),
@@ -138,6 +146,7 @@ impl Core {
     pub fn needs_codex(&self) -> bool {
         self.leaving.is_some()
             || self.link.awaited().is_some()
+            || self.account.is_awaited()
             || self.desk.has_stops()
             || self.sessions.values().any(|session| session.closing.is_some())
     }

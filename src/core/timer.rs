@@ -32,6 +32,10 @@ pub(crate) enum Timer {
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
     Models,
+    /// Sessions wait for `account/read` number `read`.
+    Account { read: u32 },
+    /// Nobody is signed in, and Codex may not have noticed yet that somebody is.
+    LookAgain,
     /// A sweep gives no report.
     SweepBound { generation: Generation },
     /// We are leaving, and some session does not close.
@@ -57,6 +61,8 @@ impl Timer {
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
+            Self::Account { .. } => "the account is awaited",
+            Self::LookAgain => "somebody may have signed in elsewhere",
             Self::SweepBound { .. } => "a sweep is awaited",
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",
