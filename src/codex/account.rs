@@ -69,6 +69,18 @@ pub(crate) fn completed(params: &RawValue) -> Result<Event, Misfit> {
     Ok(Event::LoginCompleted { login: login_id.map(LoginId::new), end })
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireUpdated {
+    #[expect(dead_code, reason = "who it is now, account/read tells; the field makes it this notification")]
+    auth_mode: IgnoredAny,
+}
+
+/// `account/updated`.
+pub(crate) fn updated(params: &RawValue) -> Result<Event, Misfit> {
+    decode_json(params).map(|WireUpdated { .. }| Event::AccountUpdated)
+}
+
 /// The params of `account/login/start`.
 pub(crate) fn encode_login(kind: &LoginKind) -> Value {
     match kind {

@@ -59,7 +59,7 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "warning" | "guardianWarning" => notice::warning(params),
         "configWarning" => notice::config_warning(params),
         "account/login/completed" => account::completed(params),
-        "account/updated" => Ok(Event::AccountUpdated),
+        "account/updated" => account::updated(params),
         "model/rerouted" => notice::rerouted(params),
         _ => Ok(Event::Unmapped { method: method.to_owned() }),
     }
