@@ -269,6 +269,7 @@ impl CodexArgs {
             config: self.config.clone(),
             env: home.into_iter().chain(provider).collect(),
             has_codex_config: environment.codex_config.is_some(),
+            has_codex_key: environment.codex_key.is_some(),
         }
     }
 }
