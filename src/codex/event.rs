@@ -4,6 +4,7 @@ mod delta;
 mod notice;
 mod thread;
 
+use super::account;
 use super::diff::{WireChange, decode_changes};
 use super::inventory::is_ignored;
 use super::item::{Decoded, decode_item};
@@ -57,6 +58,8 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "error" => notice::error(params),
         "warning" | "guardianWarning" => notice::warning(params),
         "configWarning" => notice::config_warning(params),
+        "account/login/completed" => account::completed(params),
+        "account/updated" => account::updated(params),
         "model/rerouted" => notice::rerouted(params),
         _ => Ok(Event::Unmapped { method: method.to_owned() }),
     }

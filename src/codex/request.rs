@@ -1,6 +1,7 @@
 //! Parameters of our requests to Codex.
 
 use super::ClientInfo;
+use super::account::encode_login;
 use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
@@ -106,6 +107,9 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cursor", cursor.as_deref());
             params.done()
         }
+        CodexRequest::AccountRead | CodexRequest::Logout => json!({}),
+        CodexRequest::LoginStart(kind) => encode_login(kind),
+        CodexRequest::LoginCancel { login } => json!({"loginId": login.as_str()}),
         CodexRequest::LoadedList => json!({"limit": 1}),
     }
 }

@@ -30,6 +30,11 @@ impl Core {
         match purpose {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
+            Purpose::Account { read } => self.account_read(now, read, result, out),
+            Purpose::Login => self.login_started(result, out),
+            // It may be over by now.
+            Purpose::LoginCancel => {}
+            Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
             Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
@@ -112,6 +117,7 @@ impl Core {
                     self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: None }, out);
                     self.timers.arm(now.plus(MODELS_BOUND), Timer::Models);
                 }
+                self.read_account(now, out);
             }
             Err(error) => {
                 let generation = self.link.generation();
@@ -282,6 +288,8 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)
+            | CodexReply::Account { .. }
+            | CodexReply::LoginStarted(_)
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),

@@ -123,6 +123,8 @@ impl Core {
             Event::Notice { thread: None, severity, title, description } => {
                 self.tell_all(now, severity, title, description, out);
             }
+            Event::AccountUpdated => self.account_updated(),
+            Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

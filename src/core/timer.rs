@@ -34,6 +34,10 @@ pub(crate) enum Timer {
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
     Models,
+    /// Sessions wait for `account/read` number `read`.
+    Account { read: u32 },
+    /// Nobody is signed in, and Codex may not have noticed yet that somebody is.
+    LookAgain,
     /// A sweep gives no report.
     SweepBound { generation: Generation },
     /// We are leaving, and some session does not close.
@@ -60,6 +64,8 @@ impl Timer {
             Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
+            Self::Account { .. } => "the account is awaited",
+            Self::LookAgain => "somebody may have signed in elsewhere",
             Self::SweepBound { .. } => "a sweep is awaited",
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",
