@@ -108,6 +108,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.done()
         }
         CodexRequest::AccountRead | CodexRequest::Logout => json!({}),
+        CodexRequest::ConfigRead => json!({"includeLayers": false}),
         CodexRequest::LoginStart(kind) => encode_login(kind),
         CodexRequest::LoginCancel { login } => json!({"loginId": login.as_str()}),
         CodexRequest::LoadedList => json!({"limit": 1}),

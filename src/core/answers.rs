@@ -81,6 +81,7 @@ impl Core {
             }
             // Any answer will do: that it came is what counts.
             Purpose::Probe => {}
+            Purpose::Config => self.config_read(result, out),
             Purpose::Goal { session } => {
                 self.with(now, &session, out, |session, cx| session.goal_read(cx, result));
             }

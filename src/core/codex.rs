@@ -83,6 +83,8 @@ pub enum CodexRequest {
     LoginCancel { login: LoginId },
     /// `account/logout`.
     Logout,
+    /// `config/read`: can it be read?
+    ConfigRead,
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
     /// `thread/goal/get`.
@@ -119,6 +121,7 @@ impl CodexRequest {
             Self::LoginCancel { .. } => "account/login/cancel",
             Self::Logout => "account/logout",
             Self::LoadedList => "thread/loaded/list",
+            Self::ConfigRead => "config/read",
             Self::GoalGet { .. } => "thread/goal/get",
             Self::GoalPause { .. } => "thread/goal/set",
             Self::GoalClear { .. } => "thread/goal/clear",

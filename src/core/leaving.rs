@@ -79,6 +79,7 @@ impl Core {
                 | Purpose::Queue { .. }
                 | Purpose::Unqueue { .. }
                 | Purpose::Parting
+                | Purpose::Config
                 | Purpose::Probe => {}
             }
         }

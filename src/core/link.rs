@@ -104,6 +104,8 @@ pub(crate) enum Purpose {
     },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
+    /// Is the configuration to blame that nobody is signed in?
+    Config,
     /// Does it still answer? Nobody waits.
     Probe,
 }

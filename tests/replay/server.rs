@@ -143,6 +143,7 @@ impl Server {
             Some("model/list") => {
                 self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
             }
+            Some("config/read") => self.answer(now, id, json!({"result": {"config": {}, "origins": {}}})),
             Some("account/read") => {
                 let account = self.account.then(|| json!({"type": "apiKey"}));
                 self.answer(now, id, json!({"result": {"account": account, "requiresOpenaiAuth": true}}));
