@@ -2,6 +2,7 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::fault::Fault;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
@@ -374,7 +375,7 @@ pub enum Event {
     /// An error of a turn; `will_retry` means it goes on.
     Error {
         thread: Option<ThreadId>,
-        message: String,
+        fault: Fault,
         will_retry: bool,
     },
     /// Something for people; `thread: None` concerns all.
@@ -419,10 +420,7 @@ pub enum ThreadStatus {
 pub enum TurnEnd {
     Completed,
     Interrupted,
-    /// Codex's message, details included.
-    Failed {
-        message: String,
-    },
+    Failed(Fault),
 }
 
 /// An item of a turn.

@@ -107,13 +107,17 @@ impl Core {
             Event::RequestResolved { thread, request } => {
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }
-            Event::Error { thread: Some(thread), message, will_retry } => {
-                self.on(now, &thread, out, "error", |session, cx| {
-                    session.turn_error(cx, message, will_retry)
-                });
+            Event::Error { thread: Some(thread), fault, will_retry } => {
+                self.on(now, &thread, out, "error", |session, cx| session.turn_error(cx, fault, will_retry));
             }
-            Event::Error { thread: None, message, .. } => {
-                self.tell_all(now, Severity::Error, "Codex reports an error".to_owned(), Some(message), out);
+            Event::Error { thread: None, fault, .. } => {
+                self.tell_all(
+                    now,
+                    Severity::Error,
+                    "Codex reports an error".to_owned(),
+                    Some(fault.to_string()),
+                    out,
+                );
             }
             Event::Notice { thread: Some(thread), severity, title, description } => {
                 self.on(now, &thread, out, "notice", |session, cx| {

@@ -2,6 +2,7 @@
 //!
 //! One place per protocol turns these into JSON-RPC errors; the message is for people.
 
+use super::fault::Fault;
 use super::ids::SessionId;
 
 /// A typed refusal. Messages: what was tried, what to do next; no payload.
@@ -33,7 +34,7 @@ pub enum Failure {
     /// -32603: Codex answered with an error.
     #[error("codex refused {method}: {message}")]
     Codex { method: &'static str, message: String, code: i64 },
-    /// v1 `session/prompt`: the turn failed. -32603 with Codex's message.
-    #[error("{message}")]
-    TurnFailed { message: String },
+    /// v1 `session/prompt`: the turn failed. -32603, or -32000 where signing in helps.
+    #[error("{0}")]
+    TurnFailed(Fault),
 }

@@ -21,6 +21,9 @@ impl Session {
         self.learn_turn(cx, turn);
         self.idle_since = None;
         let id = item.id;
+        if !matches!(item.kind, ItemKind::UserMessage { .. } | ItemKind::Hidden) {
+            self.model_speaks(cx);
+        }
         if self.ledger.seen(&id, turn) != Seen::New {
             return self.repeated(cx, &id, "start of an item");
         }
@@ -124,6 +127,7 @@ impl Session {
         if is_late || self.ledger.has_closed(item) {
             return self.repeated(cx, item, "text of a message");
         }
+        self.model_speaks(cx);
         let was_quiet = self.texts.is_quiet();
         if text.is_empty() {
             self.texts.open(item);

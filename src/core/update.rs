@@ -2,6 +2,7 @@
 //!
 //! Both encoders match these in full: a new variant breaks both at compile time.
 
+use super::fault::Fault;
 use super::ids::{ItemId, Json, MessageId, SessionId, TerminalId, ToolCallId};
 use super::vitals::Vitals;
 
@@ -302,10 +303,7 @@ pub enum StopReason {
     MaxTokens,
     Refusal,
     Cancelled,
-    /// Codex's message, for people.
-    Error {
-        message: String,
-    },
+    Error(Fault),
 }
 
 /// One entry of the background list; only what was announced can be named.

@@ -83,7 +83,14 @@ const LOOKS: [(&str, Look); 32] = [
         _ => ended(json!({"status": name})),
     }),
     ("error.info", |name| {
-        ended(json!({"status": "failed", "error": {"message": "m", "codexErrorInfo": name}}))
+        let fields = ["httpConnectionFailed", "responseTooManyFailedAttempts", "activeTurnNotSteerable"];
+        let is_object = fields.contains(&name) || name.starts_with("responseStream");
+        let info = if is_object { json!({name: {"httpStatusCode": null}}) } else { json!(name) };
+        let error = json!({"message": "m", "codexErrorInfo": info});
+        let mut scene = Scene::new(V2);
+        scene.say("turn/completed", turn(json!({"status": "failed", "error": error})));
+        assert_eq!(scene.newest("state_update", "/error/data/codexErrorInfo").as_deref(), Some(name));
+        Some(scene.newest("state_update", "/error/message")?.strip_suffix(": m")?.to_owned())
     }),
     ("thread.status", |name| {
         let mut scene = Scene::new(V2);

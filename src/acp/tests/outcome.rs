@@ -6,6 +6,7 @@ use crate::acp::{Edge, Read};
 use crate::core::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
 use crate::core::effect::Anomaly;
 use crate::core::failure::Failure;
+use crate::core::fault::Fault;
 use crate::core::ids::{AskId, Json, MessageId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
 use crate::core::request::{FormAnswers, Reply, SessionEntry, SessionOpened};
@@ -178,7 +179,7 @@ fn every_failure_has_its_code() {
         ),
         (Failure::AppServer { message: "gone".into(), stderr: None }, -32603, Value::Null),
         (Failure::Codex { method: "turn/start", message: "no".into(), code: -1 }, -32603, Value::Null),
-        (Failure::TurnFailed { message: "no".into() }, -32603, Value::Null),
+        (Failure::TurnFailed(Fault::plain("no")), -32603, Value::Null),
     ];
     for (failure, code, data) in cases {
         let error = rpc_error(&failure);

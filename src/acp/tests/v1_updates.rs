@@ -141,10 +141,6 @@ fn what_v1_lacks_is_dropped_by_name() {
         (Update::ReplayComplete, Dropped::NoSuchUpdate),
         (Update::SessionInfo { title: Patch::Keep, updated_at: None }, Dropped::Empty),
         (Update::UserMessage { message: message(), content: Vec::new() }, Dropped::Empty),
-        (
-            Update::Notice { severity: Severity::Info, title: "t".into(), description: None },
-            Dropped::Undeclared,
-        ),
     ];
     for (update, why) in cases {
         let encoded = edge.update(&session(), &update);
@@ -194,7 +190,9 @@ fn notices_without_the_capability_are_lines_to_read() {
         description: Some("restart it".into()),
     };
     let mut plain = greeted(HELLO_V1);
-    for (severity, word) in [(Severity::Warning, "Warning"), (Severity::Error, "Error")] {
+    for (severity, word) in
+        [(Severity::Info, "Note"), (Severity::Warning, "Warning"), (Severity::Error, "Error")]
+    {
         let got = updates(&mut plain, &notice(severity));
         assert_eq!(got[0]["sessionUpdate"], "agent_message_chunk");
         let text = format!("\n\n**{word}:** MCP is down\n\nrestart it\n\n");

@@ -2,6 +2,7 @@
 
 use super::{HELLO_V2, greeted, session, updates};
 use crate::acp::dropped::Dropped;
+use crate::core::fault::Fault;
 use crate::core::ids::{Json, MessageId, SessionId, TerminalId, ToolCallId};
 use crate::core::update::{
     Background, CallChange, CallContent, CallOpened, CallOutput, Command, ConfigOption, Content, Diff,
@@ -61,7 +62,7 @@ fn opened(content: Vec<CallContent>) -> CallOpened {
 #[test]
 fn updates_are_spelled_exactly() {
     const LIST: &str = r#""background":[{"type":"terminal","terminalId":"term_3"},{"type":"tool_call","toolCallId":"call_12"},{"type":"subagent","sessionId":"sess_child_4"}]"#;
-    let error = StopReason::Error { message: "Internal error".into() };
+    let error = StopReason::Error(Fault::plain("Internal error"));
     let account = ExitAccount {
         by: EndedBy::Client,
         reason: Some("stopped"),

@@ -359,9 +359,6 @@ fn notice(declared: bool, severity: Severity, title: &str, description: Option<&
         let notice = v1::Notice::new(wire, title).description(description.map(str::to_owned));
         return Ok(v1::SessionUpdate::Notice(notice));
     }
-    if severity == Severity::Info {
-        return Err(Dropped::Undeclared);
-    }
     // Blank lines keep it apart: a client may join it to the message around it.
     let text = match description {
         Some(description) => format!("\n\n**{name}:** {title}\n\n{description}\n\n"),

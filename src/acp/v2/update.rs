@@ -2,6 +2,7 @@
 
 use super::convert;
 use crate::acp::dropped::Dropped;
+use crate::acp::error::{fault_code, fault_data};
 use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{SessionId, ToolCallId};
 use crate::core::update::{
@@ -228,8 +229,9 @@ fn stop_reason(reason: &StopReason) -> v2::StopReason {
         StopReason::MaxTokens => v2::StopReason::MaxTokens,
         StopReason::Refusal => v2::StopReason::Refusal,
         StopReason::Cancelled => v2::StopReason::Cancelled,
-        StopReason::Error { message } => {
-            v2::StopReason::Error(v2::ErrorStopReason::new().error(v2::Error::new(-32603, message.as_str())))
+        StopReason::Error(fault) => {
+            let error = v2::Error::new(fault_code(fault), fault.to_string()).data(fault_data(fault));
+            v2::StopReason::Error(v2::ErrorStopReason::new().error(error))
         }
     }
 }
