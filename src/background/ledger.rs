@@ -5,6 +5,7 @@
 use super::exit::Stop;
 use super::output::Output;
 use super::standing::Standing;
+use super::typed::Typed;
 use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId, WatchId};
 use crate::core::vitals::Vitals;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -93,6 +94,7 @@ pub(crate) struct Live {
     pub(crate) vitals: Option<Vitals>,
     /// The client was not told of them, because it does not keep up.
     pub(crate) vitals_wait: bool,
+    pub(crate) typed: Typed,
 }
 
 /// Whether the processes of a command are watched.
@@ -350,6 +352,7 @@ impl Live {
             watch: Watch::NotYet,
             vitals: None,
             vitals_wait: false,
+            typed: Typed::default(),
         }
     }
 }

@@ -70,10 +70,11 @@ impl Core {
             Event::OutputDelta { thread, item, text } => {
                 self.on(now, &thread, out, "output", |session, cx| session.output(cx, &item, &text));
             }
-            // Never part of the output: a tty echoes it already (D2).
-            Event::TerminalInput { .. } => {}
             Event::LookedAt { thread, process } => {
                 self.on(now, &thread, out, "look", |session, _| session.looked_at(&process));
+            }
+            Event::TerminalInput { thread, item, text } => {
+                self.on(now, &thread, out, "input", |session, cx| session.typed(cx, &item, &text));
             }
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));

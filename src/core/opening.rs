@@ -270,8 +270,9 @@ impl Session {
 /// Why a thread could not be opened, by Codex's words.
 pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, error: &CodexError) -> Failure {
     let text = error.message.to_ascii_lowercase();
-    let is_unknown =
-        ["not found", "no rollout", "invalid thread id", "does not exist"].iter().any(|it| text.contains(it));
+    let is_unknown = ["not found", "no rollout", "invalid thread id", "invalid session id", "does not exist"]
+        .iter()
+        .any(|it| text.contains(it));
     match session {
         Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
         Some(_) | None => refusal(method, error),
