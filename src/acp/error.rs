@@ -35,6 +35,10 @@ impl RpcError {
 pub fn rpc_error(failure: &Failure) -> RpcError {
     let (code, data) = match failure {
         Failure::UnknownSession(session) => (-32002, Some(json!({ "sessionId": session.as_str() }))),
+        Failure::HeldElsewhere(session) => {
+            let data = json!({ "sessionId": session.as_str(), "heldBy": "another Codex process" });
+            (-32603, Some(data))
+        }
         Failure::InvalidParams(_) => (-32602, None),
         Failure::InvalidRequest(_) => (-32600, None),
         Failure::UnknownMethod(_) => (-32601, None),

@@ -64,7 +64,8 @@ pub(crate) fn decode_status(status: Option<&str>, unstated: ItemStatus) -> ItemS
     match status {
         Some("inProgress") => ItemStatus::InProgress,
         Some("completed") => ItemStatus::Completed,
-        Some("failed" | "interrupted") => ItemStatus::Failed,
+        Some("failed") => ItemStatus::Failed,
+        Some("interrupted") => ItemStatus::Interrupted,
         Some("declined") => ItemStatus::Declined,
         _ => unstated,
     }

@@ -496,6 +496,8 @@ pub enum ItemStatus {
     Completed,
     Failed,
     Declined,
+    /// Of a subagent's tool: broken off before its end.
+    Interrupted,
 }
 
 /// A tool call of no special kind.

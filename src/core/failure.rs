@@ -31,6 +31,11 @@ pub enum Failure {
     /// -32603: Codex could not be started or was lost. `stderr` is its last lines.
     #[error("{message}")]
     AppServer { message: String, stderr: Option<String> },
+    /// -32603 with `data.sessionId`: a thread has one writer.
+    #[error(
+        "session {0} is open in another Codex process, which writes its thread: another editor, or codex in a terminal; close it there, then try again"
+    )]
+    HeldElsewhere(SessionId),
     /// -32603: Codex answered with an error.
     #[error("codex refused {method}: {message}")]
     Codex { method: &'static str, message: String, code: i64 },

@@ -277,11 +277,11 @@ fn verb(op: &DiffOp) -> &'static str {
     }
 }
 
-/// Codex's final status, as ACP's: a declined call is cancelled (D2).
+/// Codex's final status, as ACP's: a declined or interrupted call is cancelled (D2).
 pub(crate) fn final_status(status: ItemStatus) -> FinalStatus {
     match status {
         ItemStatus::Completed => FinalStatus::Completed,
-        ItemStatus::Declined => FinalStatus::Cancelled,
+        ItemStatus::Declined | ItemStatus::Interrupted => FinalStatus::Cancelled,
         // An end that claims to go on is not a success.
         ItemStatus::Failed | ItemStatus::InProgress => FinalStatus::Failed,
     }

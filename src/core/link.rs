@@ -18,6 +18,9 @@ const CRASH_LIMIT: usize = 3;
 /// Milliseconds.
 const CRASH_WINDOW: u64 = 60_000;
 
+/// What is said of the last of them.
+pub(crate) const TOO_OFTEN: &str = "; that was once too often within a minute, so it is not started again for now; run `appserver-acp doctor` to see why";
+
 /// Why we asked, and who waits.
 #[derive(Debug)]
 pub(crate) enum Purpose {
@@ -169,6 +172,7 @@ impl Link {
         if self.deaths.len() >= CRASH_LIMIT {
             let (last, stderr) =
                 last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
+            let last = last.strip_suffix(TOO_OFTEN).unwrap_or(last);
             let message = format!(
                 "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
                  run `appserver-acp doctor` to see why, then try again; the last time: {last}"
@@ -228,6 +232,12 @@ impl Link {
     /// Takes the purpose of an answered call.
     pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
         self.pending.remove(&call).map(|(purpose, _)| purpose)
+    }
+
+    /// Whether a death now is the one after which it is not started again.
+    pub(crate) fn is_last_death(&self, now: Tick) -> bool {
+        let recent = self.deaths.iter().filter(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
+        recent.count() + 1 >= CRASH_LIMIT
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.

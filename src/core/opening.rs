@@ -238,7 +238,8 @@ impl Session {
             }
             Err(error) => {
                 self.tie = Tie::Unloaded;
-                self.refuse_all(cx, &refusal("thread/resume", &error));
+                let failure = open_failure("thread/resume", Some(&self.id), &error);
+                self.refuse_all(cx, &failure);
             }
         }
     }
@@ -275,6 +276,7 @@ pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, er
         .any(|it| text.contains(it));
     match session {
         Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
+        Some(session) if text.contains("active writer") => Failure::HeldElsewhere(session.clone()),
         Some(_) | None => refusal(method, error),
     }
 }

@@ -202,7 +202,7 @@ impl Session {
                 }
                 match was_cancelled {
                     true => self.cancel_prompt_of(cx, key),
-                    false => self.refuse_prompt(cx, key, &refusal("turn/start", &error)),
+                    false => self.refuse_prompt(cx, key, &prompt_refusal(&error)),
                 }
                 self.report(cx);
                 self.pump(cx);
@@ -396,6 +396,14 @@ impl Session {
 fn refuse(cx: &mut Cx<'_>, prompt: Prompt, failure: &Failure) {
     for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
         cx.out.refuse(ticket, failure.clone());
+    }
+}
+
+/// Why Codex did not take a prompt: it may be the prompt's own fault, such as its size.
+fn prompt_refusal(error: &CodexError) -> Failure {
+    match error.code {
+        -32602 => Failure::InvalidParams(format!("codex does not take this prompt: {}", error.message)),
+        _ => refusal("turn/start", error),
     }
 }
 
