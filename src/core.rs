@@ -4,6 +4,7 @@
 
 mod account;
 mod answers;
+mod asides;
 pub mod ask;
 mod asks;
 mod choices;
@@ -22,6 +23,7 @@ mod items;
 mod jobs;
 mod leaving;
 mod leftovers;
+pub mod limits;
 mod link;
 mod listing;
 mod local;
@@ -59,6 +61,7 @@ use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
 use self::input::Input;
 use self::leaving::Leaving;
+use self::limits::Limits;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
@@ -82,6 +85,7 @@ pub struct Core {
     desk: Desk,
     models: Catalogue,
     account: Account,
+    limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
@@ -118,6 +122,7 @@ impl Core {
             desk: Desk::default(),
             models: Catalogue::default(),
             account: Account::default(),
+            limits: Limits::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
             arriving: BTreeMap::new(),

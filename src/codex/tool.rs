@@ -43,7 +43,8 @@ pub(crate) fn decode_tool(
     }))
 }
 
-fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
+/// A tool of which there is nothing but this.
+pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
     ToolItem {
         name: name.to_owned(),
         title,

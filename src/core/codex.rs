@@ -7,6 +7,7 @@ use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
+use super::limits::RateLimit;
 use super::queued::QueuedMessage;
 use super::request::{McpServer, PromptPart};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
@@ -392,6 +393,22 @@ pub enum Event {
         login: Option<LoginId>,
         end: LoginEnd,
     },
+    /// A hook or a review of an approval begins in a turn.
+    AsideStarted {
+        thread: ThreadId,
+        turn: TurnId,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// It is over; `turn: None` for one outside of any turn.
+    AsideEnded {
+        thread: ThreadId,
+        turn: Option<TurnId>,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// How much of a usage limit of the account is used.
+    RateLimit(RateLimit),
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {
         thread: ThreadId,

@@ -130,6 +130,17 @@ impl Core {
             }
             Event::AccountUpdated => self.account_updated(),
             Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::AsideStarted { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "aside", |session, cx| {
+                    session.aside_started(cx, &turn, &item, &tool);
+                });
+            }
+            Event::AsideEnded { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "end of an aside", |session, cx| {
+                    session.aside_ended(cx, turn.as_ref(), &item, tool);
+                });
+            }
+            Event::RateLimit(limit) => self.rate_limit(now, &limit, out),
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

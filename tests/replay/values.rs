@@ -13,7 +13,7 @@ use testkit::belief::Version::{V1, V2};
 /// What becomes of a name: the value of its table, `None` for nothing.
 type Look = fn(&str) -> Option<String>;
 
-const LOOKS: [(&str, Look); 32] = [
+const LOOKS: [(&str, Look); 36] = [
     ("command.status", |name| status(command(json!({})), name)),
     ("file.status", |name| status(json!({"type": "fileChange", "id": "i", "changes": []}), name)),
     ("mcp.status", |name| {
@@ -91,6 +91,32 @@ const LOOKS: [(&str, Look); 32] = [
         scene.say("turn/completed", turn(json!({"status": "failed", "error": error})));
         assert_eq!(scene.newest("state_update", "/error/data/codexErrorInfo").as_deref(), Some(name));
         Some(scene.newest("state_update", "/error/message")?.strip_suffix(": m")?.to_owned())
+    }),
+    ("hook.event", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("hook/started", hook(json!({"eventName": name, "status": "running"})));
+        Some(scene.newest("tool_call_update", "/title")?.strip_suffix(": m")?.to_owned())
+    }),
+    ("hook.status", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("hook/started", hook(json!({"eventName": "stop", "status": "running"})));
+        if name != "running" {
+            scene.say("hook/completed", hook(json!({"eventName": "stop", "status": name})));
+        }
+        scene.newest("tool_call_update", "/status")
+    }),
+    ("review.action", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("item/autoApprovalReview/started", review("inProgress", name));
+        scene.newest("tool_call_update", "/title")
+    }),
+    ("review.status", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("item/autoApprovalReview/started", review("inProgress", "command"));
+        if name != "inProgress" {
+            scene.say("item/autoApprovalReview/completed", review(name, "command"));
+        }
+        scene.newest("tool_call_update", "/status")
     }),
     ("thread.status", |name| {
         let mut scene = Scene::new(V2);
@@ -282,6 +308,21 @@ fn elicitation(mode: &str) -> Value {
         "mode": mode, "serverName": "s", "message": "m", "requestedSchema": schema,
         "url": "https://example.com", "elicitationId": "e", "title": "t", "description": "d", "challenge": "c",
     })
+}
+
+fn hook(mut run: Value) -> Value {
+    run["id"] = json!("h");
+    run["statusMessage"] = json!("m");
+    run["entries"] = json!([]);
+    json!({"turnId": "$turn", "run": run})
+}
+
+fn review(status: &str, action: &str) -> Value {
+    let action = json!({
+        "type": action, "command": "make", "argv": ["make", "-j"], "files": ["/workspace/project/a"],
+        "host": "example.com", "server": "docs", "toolName": "search",
+    });
+    json!({"turnId": "$turn", "reviewId": "r", "review": {"status": status}, "action": action})
 }
 
 fn turn(fields: Value) -> Value {
