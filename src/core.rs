@@ -112,6 +112,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            compaction: false,
             name: None,
         };
         Self {

@@ -42,6 +42,8 @@ pub(crate) enum Work {
     /// A tool without a process.
     Tool,
     Command(Box<Command>),
+    /// The context is being compacted.
+    Compaction,
     /// Outlives its turn without a process: listed as long as it is open.
     Standing(Box<Standing>),
 }
@@ -229,14 +231,14 @@ impl Ledger {
     pub(crate) fn command_mut(&mut self, item: &ItemId) -> Option<&mut Command> {
         match &mut self.open.get_mut(item)?.work {
             Work::Command(command) => Some(command),
-            Work::Tool | Work::Standing(_) => None,
+            Work::Tool | Work::Compaction | Work::Standing(_) => None,
         }
     }
 
     pub(crate) fn standing_mut(&mut self, item: &ItemId) -> Option<&mut Standing> {
         match &mut self.open.get_mut(item)?.work {
             Work::Standing(standing) => Some(standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         }
     }
 
@@ -244,7 +246,7 @@ impl Ledger {
     pub(crate) fn standing_iter(&mut self) -> impl Iterator<Item = &mut Standing> {
         self.open.values_mut().filter_map(|call| match &mut call.work {
             Work::Standing(standing) => Some(&mut **standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         })
     }
 
@@ -274,7 +276,7 @@ impl Ledger {
             .into_iter()
             .filter_map(|(_, call)| match &call.work {
                 Work::Standing(_) => Some(Listed::Standing(&call.call)),
-                Work::Tool => None,
+                Work::Tool | Work::Compaction => None,
                 Work::Command(_) if !call.is_background() => None,
                 Work::Command(command) => Some(Listed::Terminal(&command.live()?.terminal)),
             })
@@ -300,14 +302,14 @@ impl Call {
     pub(crate) fn standing(&self) -> Option<&Standing> {
         match &self.work {
             Work::Standing(standing) => Some(standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         }
     }
 
     pub(crate) fn command(&self) -> Option<&Command> {
         match &self.work {
             Work::Command(command) => Some(command),
-            Work::Tool | Work::Standing(_) => None,
+            Work::Tool | Work::Compaction | Work::Standing(_) => None,
         }
     }
 
@@ -333,7 +335,7 @@ impl Call {
     /// At work in the foreground: a tool, or a command that has its approval.
     pub(crate) fn is_foreground_work(&self) -> bool {
         match &self.work {
-            Work::Tool => true,
+            Work::Tool | Work::Compaction => true,
             Work::Command(command) => matches!(command.life, Life::Running(_)),
             Work::Standing(_) => false,
         }

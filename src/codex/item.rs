@@ -50,6 +50,7 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
             let status = decode_status(status.as_deref(), unstated);
             ItemKind::FileChange { changes: decode_changes(changes), status }
         }
+        "contextCompaction" => ItemKind::Compaction,
         "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,
         _ => match decode_tool(&tag, raw, unstated)? {
             Some(tool) => ItemKind::Tool(tool),

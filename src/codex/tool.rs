@@ -32,9 +32,6 @@ pub(crate) fn decode_tool(
             let WireSleep { duration_ms } = decode_json(raw)?;
             plain("sleep", format!("Wait {}", duration(duration_ms)), ToolKind::Other, unstated)
         }
-        "contextCompaction" => {
-            plain("contextCompaction", "Compact the context".to_owned(), ToolKind::Other, unstated)
-        }
         "enteredReviewMode" => review("Start a review", decode_json(raw)?, unstated),
         "exitedReviewMode" => review("Finish the review", decode_json(raw)?, unstated),
         "collabAgentToolCall" => agent::decode_call(decode_json(raw)?, unstated),

@@ -466,6 +466,8 @@ pub enum ItemKind {
         text: String,
     },
     Command(CommandItem),
+    /// The context is compacted.
+    Compaction,
     FileChange {
         changes: Vec<Diff>,
         status: ItemStatus,

@@ -37,6 +37,7 @@ impl Session {
             }
             ItemKind::Reasoning { parts } => self.text(cx, &id, 0, &parts.join("\n\n"), Voice::Thought),
             ItemKind::Command(command) => self.command_started(cx, turn, &id, command),
+            ItemKind::Compaction => self.compaction_started(cx, turn, &id),
             ItemKind::FileChange { changes, status: _ } => {
                 self.open_tool(cx, turn, &id, file_change(&changes))
             }
@@ -68,6 +69,12 @@ impl Session {
                 self.text_ended(cx, turn, &id, &parts.join("\n\n"), Voice::Thought)
             }
             ItemKind::Command(command) => self.command_completed(cx, turn, &id, command),
+            ItemKind::Compaction => {
+                if self.ledger.get(&id).is_none() {
+                    self.compaction_started(cx, turn, &id);
+                }
+                self.close_call(cx, &id, FinalStatus::Completed, CallChange::default());
+            }
             ItemKind::FileChange { changes, status } => {
                 self.tool_ended(cx, turn, &id, file_change(&changes), final_status(status), None);
             }
@@ -151,6 +158,11 @@ impl Session {
             // Summaries and raw reasoning share an item: the streamed one stands.
             (Ending::Replaced(_), Voice::Thought) => {}
         }
+    }
+
+    fn compaction_started(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId) {
+        let call = self.ledger.open(item, turn, Work::Compaction);
+        self.emit(cx, Update::Compaction { call, end: None });
     }
 
     pub(crate) fn open_tool(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, opening: Opening) {
@@ -248,7 +260,7 @@ pub(crate) fn file_change(changes: &[Diff]) -> Opening {
     };
     let kind = match changes {
         [Diff { op: DiffOp::Delete, .. }] => ToolKind::Delete,
-        [Diff { op: DiffOp::Move(_), text, .. }] if text.is_empty() => ToolKind::Move,
+        [Diff { op: DiffOp::Move(_), text, left_out: None, .. }] if text.is_empty() => ToolKind::Move,
         _ => ToolKind::Edit,
     };
     Opening {

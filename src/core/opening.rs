@@ -290,6 +290,7 @@ fn is_in_progress(kind: &ItemKind) -> bool {
         | ItemKind::AgentMessage { .. }
         | ItemKind::Reasoning { .. }
         | ItemKind::Plan { .. }
+        | ItemKind::Compaction
         | ItemKind::Hidden => false,
     }
 }
@@ -298,7 +299,9 @@ fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
     let has = |terminal: &TerminalId| calls.contains(&ToolCallId::new(terminal.as_str()));
     match update {
         Update::CallOpened(opened) => calls.contains(&opened.call),
-        Update::CallChanged { call, .. } | Update::CallClosed { call, .. } => calls.contains(call),
+        Update::CallChanged { call, .. }
+        | Update::CallClosed { call, .. }
+        | Update::Compaction { call, .. } => calls.contains(call),
         Update::TerminalOpened(opened) => has(&opened.terminal),
         Update::TerminalOutput { terminal, .. }
         | Update::TerminalSnapshot { terminal, .. }

@@ -296,15 +296,21 @@ impl Session {
         status: FinalStatus,
         change: CallChange,
     ) {
-        if let Some(call) = self.ledger.close(item) {
-            self.emit(cx, Update::CallClosed { call: call.call, status, change });
+        if let Some(Call { call, work, .. }) = self.ledger.close(item) {
+            let update = match work {
+                Work::Compaction => Update::Compaction { call, end: Some(status) },
+                Work::Tool | Work::Command(_) | Work::Standing(_) => {
+                    Update::CallClosed { call, status, change }
+                }
+            };
+            self.emit(cx, update);
         }
     }
 
     fn is_approved(&self, item: &ItemId) -> bool {
         match self.ledger.get(item).map(|call| &call.work) {
             Some(Work::Command(command)) => command.approved,
-            Some(Work::Tool | Work::Standing(_)) | None => false,
+            Some(Work::Tool | Work::Compaction | Work::Standing(_)) | None => false,
         }
     }
 

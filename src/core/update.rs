@@ -35,6 +35,9 @@ pub enum Update {
     CallChanged { call: ToolCallId, change: CallChange },
     /// A tool call ends. Sent once per id; nothing of the call follows.
     CallClosed { call: ToolCallId, status: FinalStatus, change: CallChange },
+    /// The context is being compacted (`None`), or that is over. A tool call where the client knows no
+    /// such thing.
+    Compaction { call: ToolCallId, end: Option<FinalStatus> },
     /// A terminal appears (before its first output and before any list names it).
     TerminalOpened(TerminalOpened),
     /// More output; text as Codex gave it, ANSI and CRLF untouched.
@@ -186,6 +189,8 @@ pub struct Diff {
     pub op: DiffOp,
     /// Unified diff (for an add or delete: Codex gives the file's text) as Codex gave it.
     pub text: String,
+    /// Its size in bytes where it was too large to be carried; then `text` is empty.
+    pub left_out: Option<usize>,
 }
 
 /// What happened to a file.

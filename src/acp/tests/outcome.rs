@@ -292,7 +292,7 @@ fn v1_questions() {
 #[test]
 fn a_v1_permission_keeps_what_the_known_call_shows() {
     let mut edge = greeted(HELLO_ZED);
-    let diff = Diff { path: "/w/a".into(), op: DiffOp::Add, text: "x\n".into() };
+    let diff = Diff { path: "/w/a".into(), op: DiffOp::Add, text: "x\n".into(), left_out: None };
     let call = CallOpened {
         call: ToolCallId::new("call_2"),
         name: None,

@@ -238,7 +238,8 @@ fn a_changed_mode_is_said_once() {
 #[test]
 fn diffs_have_both_sides() {
     let diff = |op, text: &str| {
-        let content = vec![CallContent::Diff(Diff { path: "/w/a".into(), op, text: text.into() })];
+        let content =
+            vec![CallContent::Diff(Diff { path: "/w/a".into(), op, text: text.into(), left_out: None })];
         updates(&mut greeted(HELLO_V1), &Update::CallOpened(call(content)))[0]["content"].clone()
     };
     let side = |path: &str, old: Value, new: &str| {

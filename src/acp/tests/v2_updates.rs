@@ -42,7 +42,7 @@ fn closed(id: &str, status: FinalStatus, change: CallChange) -> Update {
 }
 
 fn diff(path: &str, op: DiffOp, text: &str) -> CallContent {
-    CallContent::Diff(Diff { path: path.into(), op, text: text.into() })
+    CallContent::Diff(Diff { path: path.into(), op, text: text.into(), left_out: None })
 }
 
 fn opened(content: Vec<CallContent>) -> CallOpened {

@@ -48,6 +48,15 @@ fn wire(update: &Update) -> Option<v2::SessionUpdate> {
         Update::CallClosed { call, status, change } => {
             v2::SessionUpdate::ToolCallUpdate(call_changed(call, change).status(final_status(*status)))
         }
+        Update::Compaction { call, end } => {
+            let status = match end {
+                None => v2::CompactionStatus::InProgress,
+                Some(FinalStatus::Completed) => v2::CompactionStatus::Completed,
+                Some(FinalStatus::Failed) => v2::CompactionStatus::Failed,
+                Some(FinalStatus::Cancelled) => v2::CompactionStatus::Cancelled,
+            };
+            v2::SessionUpdate::CompactionUpdate(v2::CompactionUpdate::new(call.as_str()).status(status))
+        }
         Update::TerminalOpened(opened) => v2::SessionUpdate::TerminalUpdate(terminal_opened(opened)),
         Update::TerminalOutput { terminal, text } => v2::SessionUpdate::TerminalOutputChunk(
             v2::TerminalOutputChunk::new(terminal.as_str(), STANDARD.encode(text)),
