@@ -32,6 +32,7 @@ mod lost;
 mod models;
 mod opening;
 mod outage;
+mod place;
 mod probe;
 mod prompts;
 mod ps;

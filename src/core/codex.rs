@@ -87,6 +87,8 @@ pub enum CodexRequest {
     Logout,
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
+    /// `fs/getMetadata` of the directory of a new session.
+    LookAt { path: String },
     /// `thread/goal/get`.
     GoalGet { thread: ThreadId },
     /// `thread/goal/set` with the status `paused`.
@@ -121,6 +123,7 @@ impl CodexRequest {
             Self::LoginCancel { .. } => "account/login/cancel",
             Self::Logout => "account/logout",
             Self::LoadedList => "thread/loaded/list",
+            Self::LookAt { .. } => "fs/getMetadata",
             Self::GoalGet { .. } => "thread/goal/get",
             Self::GoalPause { .. } => "thread/goal/set",
             Self::GoalClear { .. } => "thread/goal/clear",
@@ -191,6 +194,9 @@ pub enum CodexReply {
     },
     /// `account/login/start`.
     LoginStarted(LoginStarted),
+    LookedAt {
+        is_directory: bool,
+    },
     /// An answer whose content does not matter.
     Done,
 }

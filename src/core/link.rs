@@ -5,7 +5,7 @@
 use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
-use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, ThreadId, Tick};
+use super::ids::{CodexCallId, Generation, ItemId, PromptKey, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
@@ -42,6 +42,12 @@ pub(crate) enum Purpose {
         ticket: Ticket,
         place: Place,
     },
+    /// The directory of the `session/new` with this id.
+    Look {
+        opening: RequestId,
+    },
+    /// A thread whose `session/new` was refused meanwhile.
+    Unwanted,
     /// `session/list`.
     ListThreads {
         ticket: Ticket,
@@ -238,6 +244,20 @@ impl Link {
     pub(crate) fn is_last_death(&self, now: Tick) -> bool {
         let recent = self.deaths.iter().filter(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
         recent.count() + 1 >= CRASH_LIMIT
+    }
+
+    /// The thread of this `session/new` is unwanted when it comes; `None` if it came already.
+    pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
+        let is_it =
+            |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
+        let (purpose, _) = self.pending.values_mut().find(|(purpose, _)| is_it(purpose))?;
+        match std::mem::replace(purpose, Purpose::Unwanted) {
+            Purpose::Open { ticket, .. } => Some(ticket),
+            other => {
+                *purpose = other;
+                None
+            }
+        }
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.

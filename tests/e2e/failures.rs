@@ -179,6 +179,9 @@ async fn what_codex_does_not_take(version: Version) {
             (&json!(-32002), &json!("nope")),
             "{error}"
         );
+        let missing = stage.home.workspace().join("missing");
+        let error = client.refused("new", json!({"cwd": missing})).await?;
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("cwd does not exist")));
         let after = session.turn(&Script::new().step(say("Still here.")).prompt("and now?")).await?;
         assert_eq!(session.text(after.from), "Still here.");
 
