@@ -3,6 +3,7 @@
 //! Messages, commands and file changes are not here.
 
 mod agent;
+mod image;
 
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
@@ -50,6 +51,7 @@ pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatu
         input: None,
         output: None,
         text: None,
+        images: Vec::new(),
         locations: Vec::new(),
     }
 }
@@ -112,6 +114,7 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.result),
+        images: said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default(),
         text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded),
         ..plain(
             &format!("{}.{}", wire.server, wire.tool),
@@ -122,7 +125,7 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
     }
 }
 
-// A part of another kind (image, audio, resource) has no text and stays in `output`.
+// A part of another kind (audio, resource) has no text and stays in `output`.
 fn join_texts(parts: &[&RawValue]) -> Option<String> {
     let texts: Vec<String> =
         parts.iter().filter_map(|it| decode_json::<WireTextPart>(it).ok()?.text).collect();
@@ -155,6 +158,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         input: json(wire.arguments),
         output: json(wire.content_items),
         text: join_texts(&parts).map(bounded),
+        images: image::of_parts(&parts),
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })
 }
@@ -213,11 +217,12 @@ struct WireImageGeneration<'a> {
     status: Option<String>,
     revised_prompt: Option<String>,
     saved_path: Option<String>,
+    result: Option<String>,
     #[serde(borrow)]
     failure: Option<&'a RawValue>,
 }
 
-// The image itself (`result`, megabytes of base64) is not carried: `savedPath` says where it is.
+// The image is shown, where it is not too large, and not carried a second time in the output.
 fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> ToolItem {
     let status = match wire.failure {
         Some(_) => ItemStatus::Failed,
@@ -227,6 +232,7 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
         status,
         output: json(wire.failure),
         text: wire.revised_prompt.map(bounded),
+        images: image::of_result(wire.result),
         locations: wire.saved_path.map(|path| Location { path, line: None }).into_iter().collect(),
         ..plain("imageGeneration", "Generate an image".to_owned(), ToolKind::Other, unstated)
     }

@@ -537,6 +537,8 @@ pub struct ToolItem {
     pub output: Option<Json>,
     /// Readable result.
     pub text: Option<String>,
+    /// Images of the result, as `data:` URLs.
+    pub images: Vec<String>,
     pub locations: Vec<Location>,
 }
 

@@ -245,7 +245,10 @@ impl Opening {
             title: tool.title.clone(),
             kind: tool.kind,
             locations: tool.locations.clone(),
-            content: tool.text.iter().map(|text| CallContent::Text(text.clone())).collect(),
+            content: {
+                let text = tool.text.iter().map(|text| CallContent::Text(text.clone()));
+                text.chain(tool.images.iter().map(|url| CallContent::Image { url: url.clone() })).collect()
+            },
             input: tool.input.clone(),
         }
     }

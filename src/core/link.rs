@@ -250,14 +250,10 @@ impl Link {
     pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
         let is_it =
             |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
-        let (purpose, _) = self.pending.values_mut().find(|(purpose, _)| is_it(purpose))?;
-        match std::mem::replace(purpose, Purpose::Unwanted) {
-            Purpose::Open { ticket, .. } => Some(ticket),
-            other => {
-                *purpose = other;
-                None
-            }
-        }
+        let found = self.pending.iter().find(|(_, (purpose, _))| is_it(purpose));
+        let (call, method) = found.map(|(call, (_, method))| (*call, *method))?;
+        let (former, _) = self.pending.insert(call, (Purpose::Unwanted, method))?;
+        if let Purpose::Open { ticket, .. } = former { Some(ticket) } else { None }
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.

@@ -174,6 +174,8 @@ pub struct Location {
 pub enum CallContent {
     /// Text or Markdown.
     Text(String),
+    /// An image by URL (`data:` URLs included).
+    Image { url: String },
     /// A file change.
     Diff(Diff),
     /// The terminal of the call.

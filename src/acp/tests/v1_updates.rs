@@ -258,4 +258,8 @@ fn diffs_have_both_sides() {
     assert_eq!(diff(DiffOp::Modify, "@@ -1,9 +1 @@\n-a\n"), json!([text("Changed /w/a")]));
     let moved = diff(DiffOp::Move("/w/b".into()), "@@ -1 +1 @@\n-a\n+b\n\n\nMoved to: /w/b");
     assert_eq!(moved, json!([side("/w/b", json!("a\n"), "b\n"), text("Moved /w/a to /w/b")]));
+    let big = Diff { path: "/w/a".into(), op: DiffOp::Add, text: String::new(), left_out: Some(7) };
+    let opened = Update::CallOpened(call(vec![CallContent::Diff(big)]));
+    let shown = &updates(&mut greeted(HELLO_V1), &opened)[0]["content"];
+    assert_eq!(*shown, json!([text("Added /w/a (7 bytes of it are not shown)")]));
 }

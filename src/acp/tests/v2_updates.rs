@@ -343,3 +343,24 @@ fn an_update_that_says_nothing_is_dropped() {
     let early = super::fresh().update(&session(), &Update::ReplayComplete);
     assert_eq!((early.lines.len(), early.dropped), (0, Some(Dropped::NotInitialized)));
 }
+
+#[test]
+fn a_diff_that_was_left_out_is_named() {
+    let big = CallContent::Diff(Diff {
+        path: "/w/a".into(),
+        op: DiffOp::Delete,
+        text: String::new(),
+        left_out: Some(7),
+    });
+    let change = CallChange { content: Some(vec![big]), ..CallChange::default() };
+    let update = Update::CallChanged { call: ToolCallId::new("c"), change };
+    let got = updates(&mut greeted(HELLO_V2), &update);
+    let note = json!({ "type": "text", "text": "Deleted /w/a (7 bytes of it are not shown)" });
+    assert_eq!(
+        got[0]["content"],
+        json!([
+            { "type": "diff", "changes": [{ "operation": "delete", "path": "/w/a" }] },
+            { "type": "content", "content": note },
+        ])
+    );
+}

@@ -41,6 +41,10 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
     for item in &view.content {
         match (item, &view.display) {
             (CallContent::Text(text), _) => contents.push(text_content(text)),
+            (CallContent::Image { url }, _) => {
+                let image = block(&Content::Image { url: url.clone() });
+                contents.push(v1::ToolCallContent::Content(v1::Content::new(image)));
+            }
             (CallContent::Diff(it), _) => diff(it, &mut contents),
             (CallContent::Terminal(terminal), Display::Live { .. }) => {
                 contents.push(v1::ToolCallContent::Terminal(v1::Terminal::new(id(terminal.as_str()))))

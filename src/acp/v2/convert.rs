@@ -29,10 +29,14 @@ pub(crate) fn contents(items: &[CallContent]) -> Vec<v2::ToolCallContent> {
         .flat_map(|item| {
             let note = match item {
                 CallContent::Diff(it) => it.left_out.map(|n_bytes| patch::left_out(it, n_bytes)),
-                CallContent::Text(_) | CallContent::Terminal(_) => None,
+                CallContent::Text(_) | CallContent::Image { .. } | CallContent::Terminal(_) => None,
             };
             let item = match item {
                 CallContent::Text(text) => text_content(text),
+                CallContent::Image { url } => {
+                    let image = block(&Content::Image { url: url.clone() });
+                    v2::ToolCallContent::Content(Box::new(v2::Content::new(image)))
+                }
                 CallContent::Diff(it) => v2::ToolCallContent::Diff(diff(it)),
                 CallContent::Terminal(id) => v2::ToolCallContent::Terminal(v2::Terminal::new(id.as_str())),
             };

@@ -299,3 +299,24 @@ fn what_is_too_large_for_a_line_is_left_out_and_said_so() {
     let shown: Vec<_> = content.iter().map(|it| matches!(it, Content::Image { .. })).collect();
     assert_eq!(shown, [true, false, true]);
 }
+
+#[test]
+fn images_of_tools_are_shown_up_to_a_bound() {
+    let part = |n: usize| json!({"type": "image", "data": "A".repeat(n), "mimeType": "image/gif"});
+    let sizes = |item: Value| tool(item).images.iter().map(String::len).collect::<Vec<_>>();
+    let content = json!([part(4), {"type": "text", "text": "t"}, part(6 << 20), part(6 << 20), part(8)]);
+    let mcp =
+        json!({"type": "mcpToolCall", "id": "i", "server": "s", "tool": "t", "result": {"content": content}});
+    let head = "data:image/gif;base64,".len();
+    assert_eq!(sizes(mcp), [head + 4, head + (6 << 20), head + 8]);
+
+    let url = "data:image/png;base64,AAAA";
+    let content = json!([{"type": "inputImage", "imageUrl": url}, {"type": "inputText", "text": "t"}]);
+    let dynamic = json!({"type": "dynamicToolCall", "id": "i", "tool": "t", "contentItems": content});
+    assert_eq!(tool(dynamic).images, [url]);
+
+    let made = |result: &str| tool(json!({"type": "imageGeneration", "id": "i", "result": result})).images;
+    assert_eq!(made("iVBORw0K"), ["data:image/png;base64,iVBORw0K"]);
+    assert_eq!(made("/9j/4AAQ"), ["data:image/jpeg;base64,/9j/4AAQ"]);
+    assert_eq!(made(""), [""; 0]);
+}
