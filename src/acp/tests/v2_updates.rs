@@ -11,6 +11,7 @@ use crate::core::update::{
     ToolKind, Update,
 };
 use crate::core::vitals::Vitals;
+use serde_json::json;
 
 fn message(id: &str) -> MessageId {
     MessageId::new(id)
