@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 const BUNDLE: &str = "codex_app_server_protocol.schemas.json";
 
 /// Value sets and the definition each is read from.
-const VALUE_SETS: [(&str, &str); 38] = [
+const VALUE_SETS: [(&str, &str); 39] = [
     ("approval.policy", "AskForApproval"),
     ("collab.agent", "CollabAgentStatus"),
     ("collab.status", "CollabAgentToolCallStatus"),
@@ -44,6 +44,7 @@ const VALUE_SETS: [(&str, &str); 38] = [
     ("permission.scope", "PermissionGrantScope"),
     ("plan.status", "TurnPlanStepStatus"),
     ("raw.item", "ResponseItem"),
+    ("reroute.reason", "ModelRerouteReason"),
     ("review.action", "GuardianApprovalReviewAction"),
     ("review.status", "GuardianApprovalReviewStatus"),
     ("sandbox.mode", "SandboxMode"),

@@ -13,7 +13,7 @@ use testkit::belief::Version::{V1, V2};
 /// What becomes of a name: the value of its table, `None` for nothing.
 type Look = fn(&str) -> Option<String>;
 
-const LOOKS: [(&str, Look); 36] = [
+const LOOKS: [(&str, Look); 37] = [
     ("command.status", |name| status(command(json!({})), name)),
     ("file.status", |name| status(json!({"type": "fileChange", "id": "i", "changes": []}), name)),
     ("mcp.status", |name| {
@@ -104,6 +104,11 @@ const LOOKS: [(&str, Look); 36] = [
             scene.say("hook/completed", hook(json!({"eventName": "stop", "status": name})));
         }
         scene.newest("tool_call_update", "/status")
+    }),
+    ("reroute.reason", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("model/rerouted", json!({"fromModel": "a", "toModel": "b", "reason": name}));
+        scene.newest("notice", "/description")
     }),
     ("review.action", |name| {
         let mut scene = Scene::new(V2);

@@ -167,6 +167,11 @@ fn a_reply_to_another_method_is_still_one_answer() {
 fn every_failure_has_its_code() {
     let cases = [
         (Failure::UnknownSession(SessionId::new("sess_9")), -32002, json!({ "sessionId": "sess_9" })),
+        (
+            Failure::HeldElsewhere(SessionId::new("s")),
+            -32603,
+            json!({ "sessionId": "s", "heldBy": "another Codex process" }),
+        ),
         (Failure::InvalidParams("x".into()), -32602, Value::Null),
         (Failure::InvalidRequest("x".into()), -32600, Value::Null),
         (Failure::UnknownMethod("x".into()), -32601, Value::Null),

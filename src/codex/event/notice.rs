@@ -100,12 +100,17 @@ struct WireRerouted {
     thread_id: String,
     from_model: String,
     to_model: String,
+    reason: Option<String>,
 }
 
 pub(super) fn rerouted(params: &RawValue) -> Result<Event, Misfit> {
-    let WireRerouted { thread_id, from_model, to_model } = decode_json(params)?;
+    let WireRerouted { thread_id, from_model, to_model, reason } = decode_json(params)?;
     let title = format!("Codex answers with {to_model} in place of {from_model}");
-    Ok(warn(Some(thread_id), title, None))
+    let reason = reason.map(|it| match it.as_str() {
+        "highRiskCyberActivity" => "What was asked looks like risky activity in cybersecurity".to_owned(),
+        _ => it,
+    });
+    Ok(warn(Some(thread_id), title, reason))
 }
 
 fn warn(thread: Option<String>, title: String, description: Option<String>) -> Event {
