@@ -203,6 +203,6 @@ fn what_people_should_read() {
     let rerouted = json!({"threadId": "t", "turnId": "u", "fromModel": "a", "toModel": "b", "reason": "r"});
     assert_eq!(
         event("model/rerouted", rerouted),
-        notice(Some(thread()), "Codex answers with b in place of a", None)
+        notice(Some(thread()), "Codex answers with b in place of a", Some("r"))
     );
 }
