@@ -29,6 +29,7 @@ mod listing;
 mod local;
 mod login;
 mod lost;
+mod method;
 mod models;
 mod opening;
 mod outage;
