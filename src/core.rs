@@ -4,6 +4,7 @@
 
 mod account;
 mod answers;
+mod asides;
 pub mod ask;
 mod asks;
 mod choices;
@@ -14,6 +15,7 @@ mod dispatch;
 pub mod effect;
 mod events;
 pub mod failure;
+pub mod fault;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -21,13 +23,17 @@ mod items;
 mod jobs;
 mod leaving;
 mod leftovers;
+pub mod limits;
 mod link;
 mod listing;
 mod local;
 mod login;
 mod lost;
+mod method;
 mod models;
 mod opening;
+mod outage;
+mod place;
 mod probe;
 mod prompts;
 mod ps;
@@ -57,6 +63,7 @@ use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
 use self::input::Input;
 use self::leaving::Leaving;
+use self::limits::Limits;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
@@ -80,6 +87,7 @@ pub struct Core {
     desk: Desk,
     models: Catalogue,
     account: Account,
+    limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
@@ -106,6 +114,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            compaction: false,
             name: None,
         };
         Self {
@@ -116,6 +125,7 @@ impl Core {
             desk: Desk::default(),
             models: Catalogue::default(),
             account: Account::default(),
+            limits: Limits::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
             arriving: BTreeMap::new(),

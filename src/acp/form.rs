@@ -36,9 +36,15 @@ fn property(question: &Question) -> Value {
     };
     let mut property = json!({ "type": "string", "title": title, "description": question.question });
     if !question.options.is_empty() {
-        let choices: Vec<_> =
-            question.options.iter().map(|(label, _)| json!({ "const": label, "title": label })).collect();
-        property["oneOf"] = Value::Array(choices);
+        property["oneOf"] = question.options.iter().map(|(label, about)| choice(label, about)).collect();
     }
     property
+}
+
+fn choice(label: &str, about: &str) -> Value {
+    let mut choice = json!({ "const": label, "title": label });
+    if !about.is_empty() {
+        choice["description"] = about.into();
+    }
+    choice
 }

@@ -88,6 +88,7 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
             }
             false => TerminalSignIn::No,
         },
+        compaction: capabilities["session"]["compaction"].is_object(),
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
     }
 }
@@ -104,6 +105,7 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
             true => TerminalSignIn::Declared,
             false => TerminalSignIn::No,
         },
+        compaction: true,
         name: name(params.info.as_ref()),
     }
 }

@@ -19,13 +19,19 @@ use std::collections::BTreeMap;
 pub(crate) struct Encoder {
     terminals: TerminalDisplay,
     notices: bool,
+    compaction: bool,
     sessions: BTreeMap<SessionId, SessionView>,
 }
 
 impl Encoder {
     /// Nothing was sent yet.
     pub(crate) fn new(profile: &ClientProfile) -> Self {
-        Self { terminals: profile.terminals, notices: profile.notices, sessions: BTreeMap::new() }
+        Self {
+            terminals: profile.terminals,
+            notices: profile.notices,
+            compaction: profile.compaction,
+            sessions: BTreeMap::new(),
+        }
     }
 
     fn session(&mut self, session: &SessionId) -> &mut SessionView {

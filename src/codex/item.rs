@@ -50,6 +50,7 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
             let status = decode_status(status.as_deref(), unstated);
             ItemKind::FileChange { changes: decode_changes(changes), status }
         }
+        "contextCompaction" => ItemKind::Compaction,
         "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,
         _ => match decode_tool(&tag, raw, unstated)? {
             Some(tool) => ItemKind::Tool(tool),
@@ -64,7 +65,8 @@ pub(crate) fn decode_status(status: Option<&str>, unstated: ItemStatus) -> ItemS
     match status {
         Some("inProgress") => ItemStatus::InProgress,
         Some("completed") => ItemStatus::Completed,
-        Some("failed" | "interrupted") => ItemStatus::Failed,
+        Some("failed") => ItemStatus::Failed,
+        Some("interrupted") => ItemStatus::Interrupted,
         Some("declined") => ItemStatus::Declined,
         _ => unstated,
     }

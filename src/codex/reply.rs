@@ -62,8 +62,18 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         "thread/queue/delete" => standing::deleted_reply(result),
         "account/read" => decode_account(result),
         "account/login/start" => decode_login(result),
+        "fs/getMetadata" => {
+            let WireMetadata { is_directory } = decode_json(result)?;
+            Ok(CodexReply::LookedAt { is_directory })
+        }
         _ => Ok(CodexReply::Done),
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMetadata {
+    is_directory: bool,
 }
 
 #[derive(Deserialize)]

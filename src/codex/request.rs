@@ -112,6 +112,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::LoginStart(kind) => encode_login(kind),
         CodexRequest::LoginCancel { login } => json!({"loginId": login.as_str()}),
         CodexRequest::LoadedList => json!({"limit": 1}),
+        CodexRequest::LookAt { path } => json!({"path": path}),
     }
 }
 

@@ -241,6 +241,7 @@ impl Core {
     fn enter(&mut self, opening: Opening, out: &mut Effects) {
         match opening {
             Opening::New { ticket, place } => {
+                self.look_at_place(&ticket, &place, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),

@@ -36,6 +36,8 @@ impl Core {
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
+            Purpose::Look { opening } => self.looked_at(&opening, result, out),
+            Purpose::Unwanted => self.unwanted(result, out),
             Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
@@ -219,6 +221,14 @@ impl Core {
         out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
     }
 
+    /// A thread was started for a request that is refused by now.
+    fn unwanted(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+        if let Ok(opened) = thread_opened(result) {
+            let request = CodexRequest::Unsubscribe { thread: opened.thread };
+            self.link.call(Purpose::Parting, request, out);
+        }
+    }
+
     /// A thread was loaded for a session that is closed by now.
     fn forget_thread(
         &mut self,
@@ -291,6 +301,7 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Deleted(_)
             | CodexReply::Account { .. }
             | CodexReply::LoginStarted(_)
+            | CodexReply::LookedAt { .. }
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),

@@ -64,11 +64,13 @@ impl Session {
                 self.show_call(cx, &item, "request_user_input", "Ask the user");
                 self.ask_next(cx, request, item, questions, Vec::new());
             }
-            CodexAsk::McpForm { message, schema, .. } if cx.client.elicitation_form => {
+            CodexAsk::McpForm { server, message, schema, .. } if cx.client.elicitation_form => {
+                let message = from_server(&server, &message);
                 let question = Ask::Form { message, call: None, schema };
                 self.put(cx, OpenAsk { request, item: None, kind: AskKind::Elicitation }, question);
             }
-            CodexAsk::McpUrl { message, elicitation, url, .. } if cx.client.elicitation_url => {
+            CodexAsk::McpUrl { server, message, elicitation, url, .. } if cx.client.elicitation_url => {
+                let message = from_server(&server, &message);
                 let question = Ask::Url { message, elicitation, url };
                 self.put(cx, OpenAsk { request, item: None, kind: AskKind::Elicitation }, question);
             }
@@ -324,6 +326,11 @@ impl DecisionKind {
 pub(crate) fn refuse(cx: &mut Cx<'_>, request: RequestId, method: &str) {
     let message = format!("appserver-acp does not handle {method}");
     cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Refused { message } });
+}
+
+/// Who asks is for the user to judge by.
+fn from_server(server: &str, message: &str) -> String {
+    format!("MCP server {server} asks: {message}")
 }
 
 fn decision_id(n: usize) -> String {

@@ -2,10 +2,12 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::fault::Fault;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
+use super::limits::RateLimit;
 use super::queued::QueuedMessage;
 use super::request::{McpServer, PromptPart};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
@@ -87,6 +89,8 @@ pub enum CodexRequest {
     ConfigRead,
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
+    /// `fs/getMetadata` of the directory of a new session.
+    LookAt { path: String },
     /// `thread/goal/get`.
     GoalGet { thread: ThreadId },
     /// `thread/goal/set` with the status `paused`.
@@ -97,38 +101,6 @@ pub enum CodexRequest {
     QueueList { thread: ThreadId, cursor: Option<String> },
     /// `thread/queue/delete`; `message` is Codex's id of it.
     QueueDelete { thread: ThreadId, message: String },
-}
-
-impl CodexRequest {
-    /// The wire's method name.
-    pub fn method(&self) -> &'static str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::ThreadStart { .. } => "thread/start",
-            Self::ThreadResume { .. } => "thread/resume",
-            Self::ThreadList { .. } => "thread/list",
-            Self::ItemsList { .. } => "thread/items/list",
-            Self::Unsubscribe { .. } => "thread/unsubscribe",
-            Self::TurnStart { .. } => "turn/start",
-            Self::TurnSteer { .. } => "turn/steer",
-            Self::TurnInterrupt { .. } => "turn/interrupt",
-            Self::TerminalsList { .. } => "thread/backgroundTerminals/list",
-            Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
-            Self::Clean { .. } => "thread/backgroundTerminals/clean",
-            Self::ModelList { .. } => "model/list",
-            Self::AccountRead => "account/read",
-            Self::LoginStart(_) => "account/login/start",
-            Self::LoginCancel { .. } => "account/login/cancel",
-            Self::Logout => "account/logout",
-            Self::LoadedList => "thread/loaded/list",
-            Self::ConfigRead => "config/read",
-            Self::GoalGet { .. } => "thread/goal/get",
-            Self::GoalPause { .. } => "thread/goal/set",
-            Self::GoalClear { .. } => "thread/goal/clear",
-            Self::QueueList { .. } => "thread/queue/list",
-            Self::QueueDelete { .. } => "thread/queue/delete",
-        }
-    }
 }
 
 /// Settings for a thread or for a turn and those after it; `None` keeps Codex's own.
@@ -192,6 +164,9 @@ pub enum CodexReply {
     },
     /// `account/login/start`.
     LoginStarted(LoginStarted),
+    LookedAt {
+        is_directory: bool,
+    },
     /// An answer whose content does not matter.
     Done,
 }
@@ -377,7 +352,7 @@ pub enum Event {
     /// An error of a turn; `will_retry` means it goes on.
     Error {
         thread: Option<ThreadId>,
-        message: String,
+        fault: Fault,
         will_retry: bool,
     },
     /// Something for people; `thread: None` concerns all.
@@ -394,6 +369,22 @@ pub enum Event {
         login: Option<LoginId>,
         end: LoginEnd,
     },
+    /// A hook or a review of an approval begins in a turn.
+    AsideStarted {
+        thread: ThreadId,
+        turn: TurnId,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// It is over; `turn: None` for one outside of any turn.
+    AsideEnded {
+        thread: ThreadId,
+        turn: Option<TurnId>,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// How much of a usage limit of the account is used.
+    RateLimit(RateLimit),
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {
         thread: ThreadId,
@@ -422,10 +413,7 @@ pub enum ThreadStatus {
 pub enum TurnEnd {
     Completed,
     Interrupted,
-    /// Codex's message, details included.
-    Failed {
-        message: String,
-    },
+    Failed(Fault),
 }
 
 /// An item of a turn.
@@ -454,6 +442,8 @@ pub enum ItemKind {
         text: String,
     },
     Command(CommandItem),
+    /// The context is compacted.
+    Compaction,
     FileChange {
         changes: Vec<Diff>,
         status: ItemStatus,
@@ -501,6 +491,8 @@ pub enum ItemStatus {
     Completed,
     Failed,
     Declined,
+    /// Of a subagent's tool: broken off before its end.
+    Interrupted,
 }
 
 /// A tool call of no special kind.
@@ -515,6 +507,8 @@ pub struct ToolItem {
     pub output: Option<Json>,
     /// Readable result.
     pub text: Option<String>,
+    /// Images of the result, as `data:` URLs.
+    pub images: Vec<String>,
     pub locations: Vec<Location>,
 }
 

@@ -70,10 +70,11 @@ impl Core {
             Event::OutputDelta { thread, item, text } => {
                 self.on(now, &thread, out, "output", |session, cx| session.output(cx, &item, &text));
             }
-            // Never part of the output: a tty echoes it already (D2).
-            Event::TerminalInput { .. } => {}
             Event::LookedAt { thread, process } => {
                 self.on(now, &thread, out, "look", |session, _| session.looked_at(&process));
+            }
+            Event::TerminalInput { thread, item, text } => {
+                self.on(now, &thread, out, "input", |session, cx| session.typed(cx, &item, &text));
             }
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
@@ -107,13 +108,17 @@ impl Core {
             Event::RequestResolved { thread, request } => {
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }
-            Event::Error { thread: Some(thread), message, will_retry } => {
-                self.on(now, &thread, out, "error", |session, cx| {
-                    session.turn_error(cx, message, will_retry)
-                });
+            Event::Error { thread: Some(thread), fault, will_retry } => {
+                self.on(now, &thread, out, "error", |session, cx| session.turn_error(cx, fault, will_retry));
             }
-            Event::Error { thread: None, message, .. } => {
-                self.tell_all(now, Severity::Error, "Codex reports an error".to_owned(), Some(message), out);
+            Event::Error { thread: None, fault, .. } => {
+                self.tell_all(
+                    now,
+                    Severity::Error,
+                    "Codex reports an error".to_owned(),
+                    Some(fault.to_string()),
+                    out,
+                );
             }
             Event::Notice { thread: Some(thread), severity, title, description } => {
                 self.on(now, &thread, out, "notice", |session, cx| {
@@ -125,6 +130,17 @@ impl Core {
             }
             Event::AccountUpdated => self.account_updated(),
             Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::AsideStarted { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "aside", |session, cx| {
+                    session.aside_started(cx, &turn, &item, &tool);
+                });
+            }
+            Event::AsideEnded { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "end of an aside", |session, cx| {
+                    session.aside_ended(cx, turn.as_ref(), &item, tool);
+                });
+            }
+            Event::RateLimit(limit) => self.rate_limit(now, &limit, out),
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

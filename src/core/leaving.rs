@@ -78,6 +78,8 @@ impl Core {
                 | Purpose::GoalStop { .. }
                 | Purpose::Queue { .. }
                 | Purpose::Unqueue { .. }
+                | Purpose::Look { .. }
+                | Purpose::Unwanted
                 | Purpose::Parting
                 | Purpose::Config
                 | Purpose::Probe => {}

@@ -5,6 +5,7 @@
 use super::codex::TurnEnd;
 use super::cx::Cx;
 use super::failure::Failure;
+use super::fault::Fault;
 use super::ids::Generation;
 use super::session::{History, Session, Tie};
 use super::turn::{Front, Turn};
@@ -69,7 +70,7 @@ impl Session {
         self.lose_standing(cx, "The codex app-server ended; told again when the thread is loaded again.");
         self.tie = Tie::Unloaded;
         if let Front::Active(turn) = &mut self.front {
-            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: failure.to_string() });
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed(Fault::plain(failure.to_string())));
             self.finish_turn(cx);
         }
         for item in self.ledger.items(|_| true) {

@@ -238,7 +238,8 @@ impl Session {
             }
             Err(error) => {
                 self.tie = Tie::Unloaded;
-                self.refuse_all(cx, &refusal("thread/resume", &error));
+                let failure = open_failure("thread/resume", Some(&self.id), &error);
+                self.refuse_all(cx, &failure);
             }
         }
     }
@@ -270,10 +271,12 @@ impl Session {
 /// Why a thread could not be opened, by Codex's words.
 pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, error: &CodexError) -> Failure {
     let text = error.message.to_ascii_lowercase();
-    let is_unknown =
-        ["not found", "no rollout", "invalid thread id", "does not exist"].iter().any(|it| text.contains(it));
+    let is_unknown = ["not found", "no rollout", "invalid thread id", "invalid session id", "does not exist"]
+        .iter()
+        .any(|it| text.contains(it));
     match session {
         Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
+        Some(session) if text.contains("active writer") => Failure::HeldElsewhere(session.clone()),
         Some(_) | None => refusal(method, error),
     }
 }
@@ -287,6 +290,7 @@ fn is_in_progress(kind: &ItemKind) -> bool {
         | ItemKind::AgentMessage { .. }
         | ItemKind::Reasoning { .. }
         | ItemKind::Plan { .. }
+        | ItemKind::Compaction
         | ItemKind::Hidden => false,
     }
 }
@@ -295,7 +299,9 @@ fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
     let has = |terminal: &TerminalId| calls.contains(&ToolCallId::new(terminal.as_str()));
     match update {
         Update::CallOpened(opened) => calls.contains(&opened.call),
-        Update::CallChanged { call, .. } | Update::CallClosed { call, .. } => calls.contains(call),
+        Update::CallChanged { call, .. }
+        | Update::CallClosed { call, .. }
+        | Update::Compaction { call, .. } => calls.contains(call),
         Update::TerminalOpened(opened) => has(&opened.terminal),
         Update::TerminalOutput { terminal, .. }
         | Update::TerminalSnapshot { terminal, .. }

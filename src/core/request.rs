@@ -54,6 +54,8 @@ pub struct ClientProfile {
     pub notices: bool,
     /// How it runs something in a terminal to sign in.
     pub terminal_sign_in: TerminalSignIn,
+    /// It takes `compaction_update`s (always in v2).
+    pub compaction: bool,
     /// Its name and version, for logs.
     pub name: Option<String>,
 }

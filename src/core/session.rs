@@ -335,9 +335,9 @@ impl AskKind {
             .options
             .iter()
             .enumerate()
-            .map(|(n, (label, _))| PermissionOption {
+            .map(|(n, (label, about))| PermissionOption {
                 id: format!("answer-{n}"),
-                name: label.clone(),
+                name: if about.is_empty() { label.clone() } else { format!("{label}: {about}") },
                 kind: PermissionKind::AllowOnce,
             })
             .collect();

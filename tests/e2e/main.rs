@@ -22,8 +22,10 @@ mod stage;
 
 mod approvals;
 mod cancel;
+mod edits;
 mod ends;
 mod exits;
+mod failures;
 mod goals;
 mod injection;
 mod lines;
@@ -35,4 +37,5 @@ mod signin;
 mod stops;
 mod story;
 mod turns;
+mod typing;
 mod watching;

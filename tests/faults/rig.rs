@@ -93,6 +93,7 @@ impl Rig {
     pub(crate) fn open(version: u32) -> Self {
         let mut rig = Self::new(version);
         rig.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
         rig.ok("thread/start", idle());
         rig
     }

@@ -164,6 +164,7 @@ impl Server {
                 let params = json!({"authMode": null, "planType": null, "reason": null});
                 self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
+            Some("fs/getMetadata") => self.answer(now, id, json!({"result": {"isDirectory": true, "isFile": false, "isSymlink": false, "createdAtMs": 0, "modifiedAtMs": 0}})),
             Some("thread/loaded/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }

@@ -4,6 +4,7 @@ use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::preset::decode_preset;
 use crate::core::codex::{Event, ThreadStatus, TurnEnd};
+use crate::core::fault::Fault;
 use crate::core::ids::{RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus};
 use serde::Deserialize;
@@ -128,16 +129,18 @@ pub(super) fn token_usage(params: &RawValue) -> Result<Event, Misfit> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireTurnEvent {
+struct WireTurnEvent<'a> {
     thread_id: String,
-    turn: WireTurn,
+    #[serde(borrow)]
+    turn: WireTurn<'a>,
 }
 
 #[derive(Deserialize)]
-struct WireTurn {
+struct WireTurn<'a> {
     id: String,
     status: Option<String>,
-    error: Option<WireTurnError>,
+    #[serde(borrow)]
+    error: Option<WireTurnError<'a>>,
 }
 
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
@@ -149,8 +152,8 @@ pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
     let end = match (turn.status.as_deref(), turn.error) {
         (Some("interrupted"), _) => TurnEnd::Interrupted,
-        (Some("failed"), Some(error)) => TurnEnd::Failed { message: error.text() },
-        (Some("failed"), None) => TurnEnd::Failed { message: "the turn failed".to_owned() },
+        (Some("failed"), Some(error)) => TurnEnd::Failed(error.fault()),
+        (Some("failed"), None) => TurnEnd::Failed(Fault::plain("")),
         // A status of a new kind must not keep the turn open.
         _ => TurnEnd::Completed,
     };
