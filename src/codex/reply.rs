@@ -108,12 +108,26 @@ struct WireOpened<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox: Option<&'a RawValue>,
+    initial_turns_page: Option<WireTurns>,
+}
+
+#[derive(Deserialize)]
+struct WireTurns {
+    data: Vec<WireTurn>,
+}
+
+impl WireTurns {
+    fn running(self) -> Option<TurnId> {
+        let newest = self.data.into_iter().next()?;
+        (newest.status.as_deref() == Some("inProgress")).then(|| TurnId::new(newest.id))
+    }
 }
 
 fn opened(wire: WireOpened<'_>) -> CodexReply {
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
+        turn: wire.initial_turns_page.and_then(WireTurns::running),
         thread: ThreadId::new(wire.thread.id),
         cwd: wire.cwd,
         model: wire.model,
@@ -163,6 +177,7 @@ struct WireTurnStarted {
 #[derive(Deserialize)]
 struct WireTurn {
     id: String,
+    status: Option<String>,
 }
 
 #[derive(Deserialize)]

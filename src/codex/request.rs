@@ -24,7 +24,11 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             thread_start(cwd, roots, mcp_servers, choices)
         }
         CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers } => {
-            let mut params = Params::of(json!({"threadId": thread.as_str(), "excludeTurns": true}));
+            let mut params = Params::of(json!({
+                "threadId": thread.as_str(),
+                "excludeTurns": true,
+                "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
+            }));
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             if !mcp_servers.is_empty() {

@@ -40,7 +40,7 @@ pub enum CodexRequest {
     Initialize,
     /// `thread/start` with raw events.
     ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
-    /// `thread/resume` without turns.
+    /// `thread/resume` without turns but for the name of the newest one.
     ThreadResume { thread: ThreadId, cwd: Option<String>, roots: Vec<String>, mcp_servers: Vec<McpServer> },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
@@ -206,8 +206,10 @@ pub struct ThreadOpened {
     pub effort: Option<String>,
     /// `None` where approval and sandbox fit no preset.
     pub preset: Option<Preset>,
-    /// The turn that runs, of a thread resumed in mid-turn.
+    /// It was resumed in mid-turn.
     pub active: bool,
+    /// The turn that runs, where Codex says which.
+    pub turn: Option<TurnId>,
 }
 
 /// One line of `thread/list`. Times in seconds since the epoch.

@@ -72,9 +72,7 @@ impl Session {
         self.tie = Tie::Loaded;
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
-        if opened.active && matches!(self.front, Front::Idle) {
-            self.front = Front::Active(Turn::new(None, Vec::new()));
-        }
+        self.joins_turn(opened);
         self.held.get_or_insert_with(Vec::new);
         let replay = resuming.replay;
         self.resuming = Some(resuming);
@@ -85,6 +83,17 @@ impl Session {
         } else {
             self.await_list(cx);
         }
+    }
+
+    /// The thread was loaded in mid-turn. Returns whether that is news.
+    fn joins_turn(&mut self, opened: &ThreadOpened) -> bool {
+        let is_news = opened.active && matches!(self.front, Front::Idle);
+        if is_news {
+            let mut turn = Turn::new(opened.turn.clone(), Vec::new());
+            turn.has_started = turn.id.is_some();
+            self.front = Front::Active(turn);
+        }
+        is_news
     }
 
     fn await_list(&mut self, cx: &mut Cx<'_>) {
@@ -228,8 +237,7 @@ impl Session {
         match result {
             Ok(opened) => {
                 self.tie = Tie::Loaded;
-                if opened.active && matches!(self.front, Front::Idle) {
-                    self.front = Front::Active(Turn::new(None, Vec::new()));
+                if self.joins_turn(&opened) {
                     self.report(cx);
                 }
                 self.read_standing(cx);

@@ -185,6 +185,11 @@ impl Session {
                     None if self.waking.is_key(key) => self.untold.told(),
                     None => {}
                 }
+                // Its end may have come before this answer.
+                if let Some((_, stop)) = self.over.clone().filter(|(over, _)| *over == turn) {
+                    self.settle_sent(cx, Some(&turn), &stop);
+                    return self.pump(cx);
+                }
                 self.turn_is(cx, turn);
             }
             Ok(_) => {}

@@ -7,7 +7,7 @@ use super::choices::Chosen;
 use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
 use super::ids::{
-    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick,
+    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
 use super::listing::Polls;
 use super::local::Locals;
@@ -33,6 +33,8 @@ pub(crate) struct Session {
     /// Where it works and with what: told again when its thread is loaded again.
     pub(crate) place: Place,
     pub(crate) front: Front,
+    /// The turn that ended last, and how: what is said of it later starts nothing.
+    pub(crate) over: Option<(TurnId, StopReason)>,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
     /// Keys of inserted prompts.
@@ -136,6 +138,7 @@ impl Session {
             thread: thread.thread.clone(),
             place,
             front: Front::Idle,
+            over: None,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
             history,

@@ -86,6 +86,9 @@ impl Turn {
 impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+        if self.is_over(&turn) {
+            return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
+        }
         self.turn_is(cx, turn);
         self.turn_runs(cx);
     }
@@ -146,6 +149,11 @@ impl Session {
         // A cancel and prompts may have waited for this.
         self.turn_runs(cx);
         self.pump(cx);
+    }
+
+    /// Whether `turn` is the one that ended last.
+    pub(crate) fn is_over(&self, turn: &TurnId) -> bool {
+        self.over.as_ref().is_some_and(|(over, _)| over == turn)
     }
 
     /// Whether `turn` is the one that runs.
@@ -235,6 +243,9 @@ impl Session {
     pub(crate) fn finish_turn(&mut self, cx: &mut Cx<'_>) {
         let Front::Active(turn) = std::mem::replace(&mut self.front, Front::Idle) else { return };
         let stop = stop_reason(&turn);
+        if let Some(id) = &turn.id {
+            self.over = Some((id.clone(), stop.clone()));
+        }
         self.withdraw_asks(cx);
         self.texts.clear();
         self.close_unfinished(cx, &stop);
