@@ -5,6 +5,7 @@
 mod account;
 mod answers;
 pub mod ask;
+pub mod asked;
 mod asks;
 mod choices;
 pub mod codex;
@@ -31,6 +32,7 @@ mod opening;
 mod probe;
 mod prompts;
 mod ps;
+mod questions;
 pub mod queued;
 mod renewal;
 pub mod request;

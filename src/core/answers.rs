@@ -1,6 +1,7 @@
 //! Codex's answers, handed to whoever asked, and its requests, handed to the session.
 
-use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
+use super::asked::CodexAsk;
+use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};

@@ -2,6 +2,7 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::asked::CodexAsk;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
@@ -518,87 +519,4 @@ pub struct ToolItem {
     /// Readable result.
     pub text: Option<String>,
     pub locations: Vec<Location>,
-}
-
-/// A request of Codex to the user.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAsk {
-    /// `item/commandExecution/requestApproval`.
-    Command {
-        thread: ThreadId,
-        item: ItemId,
-        command: String,
-        cwd: String,
-        reason: Option<String>,
-        decisions: Vec<Decision>,
-    },
-    /// `item/fileChange/requestApproval`.
-    FileChange { thread: ThreadId, item: ItemId, reason: Option<String>, decisions: Vec<Decision> },
-    /// `item/permissions/requestApproval`; `permissions` is granted as it was asked, or not.
-    Permissions { thread: ThreadId, item: ItemId, reason: Option<String>, permissions: Json },
-    /// `item/tool/requestUserInput`.
-    Questions { thread: ThreadId, item: ItemId, questions: Vec<Question> },
-    /// `mcpServer/elicitation/request` with a form.
-    McpForm { thread: ThreadId, server: String, message: String, schema: Json },
-    /// `mcpServer/elicitation/request` with a URL.
-    McpUrl { thread: ThreadId, server: String, message: String, elicitation: String, url: String },
-    /// Anything else: answered with an error that names it.
-    Unsupported { method: String },
-}
-
-/// A decision that Codex offers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    pub kind: DecisionKind,
-    /// What to send back.
-    pub value: Json,
-    /// For people.
-    pub name: String,
-}
-
-/// What a decision means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecisionKind {
-    Accept,
-    AcceptAlways,
-    Decline,
-    /// Declines now and from now on: never chosen for the user.
-    DeclineAlways,
-    /// Declines and ends the turn.
-    Cancel,
-}
-
-/// One question of `requestUserInput`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    pub id: String,
-    pub header: String,
-    pub question: String,
-    /// Label and description; empty for free text.
-    pub options: Vec<(String, String)>,
-}
-
-/// Our answer to a `CodexAsk`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAnswer {
-    /// Command or file change: the value of a `Decision`.
-    Decision(Json),
-    /// Permission profile: grant for this turn, or nothing.
-    Permissions { granted: Option<Json> },
-    /// Question id to answers.
-    Questions(Vec<(String, Vec<String>)>),
-    /// The client's form answers are `Json` of an object with question ids.
-    QuestionForm(Json),
-    /// MCP elicitation.
-    Elicitation { action: ElicitationAction, content: Option<Json> },
-    /// A JSON-RPC error.
-    Refused { message: String },
-}
-
-/// MCP's three answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ElicitationAction {
-    Accept,
-    Decline,
-    Cancel,
 }

@@ -2,12 +2,12 @@
 //!
 //! `report` is the only maker of a `state_update` (D1).
 
-use super::ask::Permission;
+use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::choices::Chosen;
-use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
+use super::codex::ThreadOpened;
 use super::cx::Cx;
 use super::ids::{
-    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
+    AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
 use super::listing::Polls;
 use super::local::Locals;
@@ -45,6 +45,8 @@ pub(crate) struct Session {
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
     /// Calls of ours that show a question for which Codex has no item; they end with it.
     pub(crate) ask_calls: BTreeSet<ItemId>,
+    /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
+    pub(crate) tool_names: BTreeMap<ItemId, String>,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
     pub(crate) reads: Reads,
@@ -121,8 +123,8 @@ pub(crate) struct OpenAsk {
 pub(crate) enum AskKind {
     /// Option `n` is decision `n`.
     Decisions(Vec<Decision>),
-    /// The first option grants `Json`.
-    Permissions(Json),
+    /// Option `n` is answer `n`; nothing else is any of them.
+    Offered { answers: Vec<CodexAnswer>, refused: CodexAnswer, dismissed: CodexAnswer },
     /// A form whose properties are question ids.
     QuestionForm,
     /// One question at a time as a permission: option `n` is label `n` of the first one left.
@@ -146,6 +148,7 @@ impl Session {
             texts: Texts::default(),
             asks: BTreeMap::new(),
             ask_calls: BTreeSet::new(),
+            tool_names: BTreeMap::new(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
             reads: Reads::default(),
@@ -331,29 +334,13 @@ impl Session {
 }
 
 impl AskKind {
-    /// The permission that puts the first of `left` to a client without forms.
-    pub(crate) fn as_permission(question: &Question, subject: super::ask::Subject) -> Permission {
-        use super::ask::{PermissionKind, PermissionOption};
-        let mut options: Vec<_> = question
-            .options
-            .iter()
-            .enumerate()
-            .map(|(n, (label, _))| PermissionOption {
-                id: format!("answer-{n}"),
-                name: label.clone(),
-                kind: PermissionKind::AllowOnce,
-            })
-            .collect();
-        options.push(PermissionOption {
-            id: "skip".to_owned(),
-            name: "Leave unanswered".to_owned(),
-            kind: PermissionKind::RejectOnce,
-        });
-        Permission {
-            title: question.question.clone(),
-            description: Some(question.header.clone()).filter(|text| !text.is_empty()),
-            subject,
-            options,
-        }
+    /// The id of option `n` of a choice.
+    pub(crate) fn option_id(n: usize) -> String {
+        format!("answer-{n}")
+    }
+
+    /// Which option of a choice has this id.
+    pub(crate) fn option_of(id: &str) -> Option<usize> {
+        id.strip_prefix("answer-")?.parse().ok()
     }
 }

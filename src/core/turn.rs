@@ -305,6 +305,7 @@ impl Session {
         status: FinalStatus,
         change: CallChange,
     ) {
+        self.tool_names.remove(item);
         if let Some(call) = self.ledger.close(item) {
             self.emit(cx, Update::CallClosed { call: call.call, status, change });
         }

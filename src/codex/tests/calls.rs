@@ -146,7 +146,7 @@ fn the_other_requests() {
                 roots: Vec::new(),
                 mcp_servers: Vec::new(),
             },
-            json!({"threadId": "t", "excludeTurns": true}),
+            json!({"threadId": "t", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}}),
         ),
         (
             CodexRequest::ThreadResume {
@@ -158,7 +158,7 @@ fn the_other_requests() {
                     transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
                 }],
             },
-            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
+            json!({"threadId": "t", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
         ),
         (
