@@ -68,6 +68,9 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
             }
+            Purpose::Profiles { session } => {
+                self.with(now, &session, out, |session, cx| session.profiles_told(cx, result));
+            }
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {
                     Ok(CodexReply::Terminals { terminals, next }) => {
@@ -184,6 +187,7 @@ impl Core {
         let id = session.id.clone();
         let is_known = self.models.is_known();
         let (_, mut cx) = self.split(now, out);
+        session.ask_profiles(&mut cx);
         for (severity, title, description) in notices {
             session.notice(&mut cx, severity, title, description);
         }
@@ -287,6 +291,7 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Terminals { .. }
             | CodexReply::Terminated(_)
             | CodexReply::Models { .. }
+            | CodexReply::Profiles(_)
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)

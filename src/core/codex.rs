@@ -8,7 +8,7 @@ use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
 use super::queued::QueuedMessage;
-use super::request::{McpServer, PromptPart};
+use super::request::{Instructions, McpServer, PromptPart};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
@@ -40,9 +40,21 @@ pub enum CodexRequest {
     /// `initialize` with `experimentalApi`; the encoder adds `initialized` after its answer.
     Initialize,
     /// `thread/start` with raw events.
-    ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
+    ThreadStart {
+        cwd: String,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+        choices: Choices,
+    },
     /// `thread/resume` without turns but for the name of the newest one.
-    ThreadResume { thread: ThreadId, cwd: Option<String>, roots: Vec<String>, mcp_servers: Vec<McpServer> },
+    ThreadResume {
+        thread: ThreadId,
+        cwd: Option<String>,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+    },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
@@ -86,6 +98,8 @@ pub enum CodexRequest {
     Logout,
     /// `config/read`: can it be read?
     ConfigRead,
+    /// `permissionProfile/list` for this directory.
+    ProfileList { cwd: String },
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
     /// `thread/goal/get`.
@@ -121,6 +135,7 @@ impl CodexRequest {
             Self::LoginStart(_) => "account/login/start",
             Self::LoginCancel { .. } => "account/login/cancel",
             Self::Logout => "account/logout",
+            Self::ProfileList { .. } => "permissionProfile/list",
             Self::LoadedList => "thread/loaded/list",
             Self::ConfigRead => "config/read",
             Self::GoalGet { .. } => "thread/goal/get",
@@ -138,6 +153,10 @@ pub struct Choices {
     pub model: Option<String>,
     pub effort: Option<String>,
     pub preset: Option<Preset>,
+    /// Id of a permission profile, in the place of a preset.
+    pub profile: Option<String>,
+    /// Id of a service tier.
+    pub tier: Option<String>,
 }
 
 /// Approval and sandbox together.
@@ -178,6 +197,8 @@ pub enum CodexReply {
         models: Vec<Model>,
         next: Option<String>,
     },
+    /// Those of the configuration that may be chosen.
+    Profiles(Vec<Profile>),
     /// `thread/goal/get`, `thread/goal/set`, and `thread/goal/clear`, after which there is none.
     Goal(Option<Goal>),
     Queued {
@@ -203,14 +224,32 @@ pub struct ThreadOpened {
     pub thread: ThreadId,
     pub cwd: String,
     pub title: Option<String>,
-    pub model: String,
-    pub effort: Option<String>,
-    /// `None` where approval and sandbox fit no preset.
-    pub preset: Option<Preset>,
+    pub holds: Holds,
     /// It was resumed in mid-turn.
     pub active: bool,
     /// The turn that runs, where Codex says which.
     pub turn: Option<TurnId>,
+}
+
+/// The settings that a thread has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    pub model: String,
+    /// `None`: the model's own.
+    pub effort: Option<String>,
+    /// `None` where approval and sandbox fit no preset.
+    pub preset: Option<Preset>,
+    /// Id of the permission profile, of one from the configuration.
+    pub profile: Option<String>,
+    /// Id of the service tier; `None`: the model's own.
+    pub tier: Option<String>,
+}
+
+/// A permission profile of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    pub id: String,
+    pub description: Option<String>,
 }
 
 /// One line of `thread/list`. Times in seconds since the epoch.
@@ -249,7 +288,17 @@ pub struct Model {
     /// Value and description, in Codex's order.
     pub efforts: Vec<(String, String)>,
     pub default_effort: Option<String>,
+    pub tiers: Vec<Tier>,
+    pub default_tier: Option<String>,
     pub is_default: bool,
+}
+
+/// A speed that a model can be had in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    pub id: String,
+    pub name: String,
+    pub description: String,
 }
 
 /// A notification about one thread or about the whole app-server.
@@ -273,9 +322,7 @@ pub enum Event {
     /// Codex's settings of the thread changed.
     Settings {
         thread: ThreadId,
-        model: Option<String>,
-        effort: Option<String>,
-        preset: Option<Preset>,
+        holds: Holds,
     },
     TurnStarted {
         thread: ThreadId,

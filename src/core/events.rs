@@ -35,9 +35,9 @@ impl Core {
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
             }),
-            Event::Settings { thread, model, effort, preset } => {
+            Event::Settings { thread, holds } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    if session.chosen.learn(model, effort, preset) {
+                    if session.chosen.learn(&holds) {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }

@@ -2,7 +2,7 @@
 //!
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
-use super::codex::{CodexError, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
+use super::codex::{CodexError, CodexReply, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
@@ -57,6 +57,7 @@ impl Resuming {
             cwd: Some(self.place.cwd.clone()),
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
+            instructions: self.place.instructions.clone(),
         }
     }
 
@@ -72,6 +73,7 @@ impl Session {
         self.tie = Tie::Loaded;
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
+        self.ask_profiles(cx);
         self.joins_turn(opened);
         self.held.get_or_insert_with(Vec::new);
         let replay = resuming.replay;
@@ -199,6 +201,29 @@ impl Session {
         }
         for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
             self.reannounce_standing(cx, &item);
+        }
+    }
+
+    /// Which permission profiles there are depends on the directory; nothing waits for it.
+    pub(crate) fn ask_profiles(&mut self, cx: &mut Cx<'_>) {
+        let request = CodexRequest::ProfileList { cwd: self.place.cwd.clone() };
+        cx.link.call(Purpose::Profiles { session: self.id.clone() }, request, cx.out);
+    }
+
+    /// The permission profiles are known; most configurations have none.
+    pub(crate) fn profiles_told(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        match result {
+            Ok(CodexReply::Profiles(profiles)) => {
+                if self.chosen.offer(profiles) && self.is_open {
+                    let options = self.chosen.list(cx.models);
+                    self.emit(cx, Update::Options(options));
+                }
+            }
+            Ok(_) => cx.out.anomaly(Anomaly::UnknownAnswer { what: "no profiles in their list" }),
+            Err(error) => {
+                let method = "permissionProfile/list";
+                cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
+            }
         }
     }
 

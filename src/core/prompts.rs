@@ -129,6 +129,7 @@ impl Session {
                     cwd: None,
                     roots: self.place.additional_directories.clone(),
                     mcp_servers: self.place.mcp_servers.clone(),
+                    instructions: self.place.instructions.clone(),
                 };
                 cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
                 return false;

@@ -216,6 +216,7 @@ impl Rig {
                     Some("thread/queue/list") if !self.standing => {
                         Some(json!({"data": [], "nextCursor": null}))
                     }
+                    Some("permissionProfile/list") => Some(json!({"data": [], "nextCursor": null})),
                     _ => None,
                 };
                 match result {

@@ -164,7 +164,7 @@ impl Server {
                 let params = json!({"authMode": null, "planType": null, "reason": null});
                 self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
-            Some("thread/loaded/list") => {
+            Some("thread/loaded/list" | "permissionProfile/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),

@@ -119,7 +119,7 @@ fn settings_become_a_preset_only_where_both_halves_fit() {
         let settings = json!({"model": "m", "effort": null, "approvalPolicy": approval,
             "sandboxPolicy": {"type": sandbox, "networkAccess": false}});
         match event("thread/settings/updated", json!({"threadId": "t", "threadSettings": settings})) {
-            Event::Settings { preset, model: Some(model), effort: None, .. } if model == "m" => preset,
+            Event::Settings { holds, .. } if holds.model == "m" && holds.effort.is_none() => holds.preset,
             other => panic!("{other:?}"),
         }
     };
