@@ -444,6 +444,12 @@ pub enum Event {
         login: Option<LoginId>,
         end: LoginEnd,
     },
+    /// A tool server of this thread is up (`None`), or is not, and why.
+    ToolServer {
+        thread: ThreadId,
+        server: String,
+        failure: Option<String>,
+    },
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {
         thread: ThreadId,

@@ -125,6 +125,11 @@ impl Core {
             }
             Event::AccountUpdated => self.account_updated(),
             Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::ToolServer { thread, server, failure } => {
+                self.on(now, &thread, out, "tool server", |session, cx| {
+                    session.tool_server(cx, server, failure)
+                });
+            }
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

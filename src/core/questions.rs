@@ -1,4 +1,4 @@
-//! Questions of the model and of tool servers: as a form, a page, a choice, or a word that nobody could ask.
+//! Questions of the model and of tool servers, and whether these are there: as a form, a page, a choice, or a word that nobody could ask.
 //!
 //! How it is put is decided before it is put: a question that cannot be shown changes no state.
 
@@ -174,6 +174,21 @@ impl Session {
             format!("MCP server {server} asked a question that this client cannot show; it was declined");
         self.notice(cx, Severity::Warning, title, Some(message));
         cx.out.push(Effect::AnswerCodex { request, answer: refused(ElicitationAction::Decline) });
+    }
+
+    /// A tool server started, or did not: that is told once, until it does.
+    pub(crate) fn tool_server(&mut self, cx: &mut Cx<'_>, server: String, failure: Option<String>) {
+        match failure {
+            None => {
+                self.absent_servers.remove(&server);
+            }
+            Some(why) => {
+                let title = format!("MCP server {server} did not start; its tools are not there");
+                if self.absent_servers.insert(server) {
+                    self.notice(cx, Severity::Warning, title, Some(why));
+                }
+            }
+        }
     }
 
     /// The call of a tool server that waits for the answer, if it can be no other.

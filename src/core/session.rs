@@ -47,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) ask_calls: BTreeSet<ItemId>,
     /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
     pub(crate) tool_names: BTreeMap<ItemId, String>,
+    /// Tool servers that were told as not there: Codex tries again and again.
+    pub(crate) absent_servers: BTreeSet<String>,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
     pub(crate) reads: Reads,
@@ -149,6 +151,7 @@ impl Session {
             asks: BTreeMap::new(),
             ask_calls: BTreeSet::new(),
             tool_names: BTreeMap::new(),
+            absent_servers: BTreeSet::new(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
             reads: Reads::default(),

@@ -22,6 +22,7 @@ mod stage;
 
 mod approvals;
 mod cancel;
+mod choices;
 mod ends;
 mod exits;
 mod goals;
@@ -34,5 +35,6 @@ mod sessions;
 mod signin;
 mod stops;
 mod story;
+mod tools;
 mod turns;
 mod watching;
