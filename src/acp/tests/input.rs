@@ -164,14 +164,14 @@ fn tool_servers_are_read() {
 #[test]
 fn a_system_prompt_comes_beside_codexs_own_or_in_its_place() {
     let content = json!([{ "type": "text", "text": "Be kind." }, { "type": "text", "text": "Be terse." }]);
-    let cases: [(&str, fn(String) -> Instructions); 2] =
-        [("append", Instructions::Append), ("override", Instructions::Override)];
+    let text = || "Be kind.\n\nBe terse.".to_owned();
+    let cases = [("append", Instructions::Append(text())), ("override", Instructions::Override(text()))];
     for hello in [HELLO_V1, HELLO_V2] {
-        for (mode, expected) in cases {
+        for (mode, expected) in cases.clone() {
             let params = json!({ "cwd": "/w", "mcpServers": [], "systemPrompt": { "mode": mode, "content": content } });
             let (_, request) = ask_us(&mut greeted(hello), 1, "session/new", params);
             let Request::NewSession(place) = request else { panic!("{request:?}") };
-            assert_eq!(place.instructions, Some(expected("Be kind.\n\nBe terse.".into())));
+            assert_eq!(place.instructions, Some(expected));
         }
         let null = json!({ "cwd": "/w", "mcpServers": [], "systemPrompt": null });
         let (_, request) = ask_us(&mut greeted(hello), 1, "session/new", null);
