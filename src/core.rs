@@ -7,6 +7,7 @@ mod answers;
 pub mod ask;
 pub mod asked;
 mod asks;
+mod children;
 mod choices;
 pub mod codex;
 mod commands;
@@ -54,6 +55,7 @@ mod waking;
 mod watching;
 
 use self::account::Account;
+use self::children::Children;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
@@ -84,6 +86,7 @@ pub struct Core {
     account: Account,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
+    children: Children,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
@@ -120,6 +123,7 @@ impl Core {
             account: Account::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
+            children: Children::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
             unanswered: Vec::new(),
@@ -134,6 +138,7 @@ impl Core {
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
         for session in std::mem::take(&mut self.desk.closed) {
+            self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {
                 session.unwatch_all(&mut self.split(now, out).1);
             }

@@ -238,22 +238,27 @@ impl Core {
     }
 
     pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {
-        let session = match &ask {
+        let thread = match &ask {
             CodexAsk::Command { thread, .. }
             | CodexAsk::FileChange { thread, .. }
             | CodexAsk::Permissions { thread, .. }
             | CodexAsk::Questions { thread, .. }
             | CodexAsk::McpForm { thread, .. }
-            | CodexAsk::McpUrl { thread, .. } => self.renewals.session(thread),
+            | CodexAsk::McpUrl { thread, .. } => thread.clone(),
             CodexAsk::Unsupported { method } => {
                 let (_, mut cx) = self.split(now, out);
                 return asks::refuse(&mut cx, request, method);
             }
         };
+        let session = self.renewals.session(&thread);
+        let parent = self.children.session(&thread).cloned();
         let (sessions, mut cx) = self.split(now, out);
-        match sessions.get_mut(&session) {
-            Some(it) if it.closing.is_none() => it.asked(&mut cx, request, ask),
-            Some(_) | None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+        if let Some(it) = sessions.get_mut(&session).filter(|it| it.closing.is_none()) {
+            return it.asked(&mut cx, request, ask);
+        }
+        match parent.and_then(|parent| sessions.get_mut(&parent)).filter(|it| it.is_open) {
+            Some(it) => it.asked_by_child(&mut cx, request, &thread, ask),
+            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
         }
     }
 }

@@ -15,12 +15,12 @@ use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
 
 /// An approval that Codex wants.
-struct Approval {
-    title: String,
-    reason: Option<String>,
-    subject: Subject,
+pub(super) struct Approval {
+    pub(super) title: String,
+    pub(super) reason: Option<String>,
+    pub(super) subject: Subject,
     /// What it offers.
-    decisions: Vec<Decision>,
+    pub(super) decisions: Vec<Decision>,
 }
 
 impl Session {
@@ -67,7 +67,7 @@ impl Session {
                     refused: refused.clone(),
                     dismissed: refused,
                 };
-                self.put(cx, OpenAsk { request, item: Some(item), kind }, question);
+                self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
             CodexAsk::Questions { item, questions, .. } => self.ask_questions(cx, request, item, questions),
             CodexAsk::McpForm { server, message, form, .. } => {
@@ -82,27 +82,16 @@ impl Session {
     }
 
     fn ask_decision(&mut self, cx: &mut Cx<'_>, request: RequestId, item: ItemId, approval: Approval) {
-        let Approval { title, reason, subject, mut decisions } = approval;
-        if decisions.is_empty() {
+        if approval.decisions.is_empty() {
             let notice = "Codex offered no decision that this version knows; it was told no".to_owned();
-            self.notice(cx, Severity::Warning, notice, Some(title));
+            self.notice(cx, Severity::Warning, notice, Some(approval.title));
             let message = "no decision that the client knows was offered".to_owned();
             cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Refused { message } });
             return self.hide_call(cx, Some(&item), FinalStatus::Failed);
         }
-        // Clients that take the first allow or the first reject must not end the turn by it (P49).
-        decisions.sort_by_key(|decision| decision.kind.order());
-        let options = decisions
-            .iter()
-            .enumerate()
-            .map(|(n, decision)| PermissionOption {
-                id: decision_id(n),
-                name: decision.name.clone(),
-                kind: decision.kind.permission(),
-            })
-            .collect();
-        let question = Ask::Permission(Permission { title, description: reason, subject, options });
-        self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::Decisions(decisions) }, question);
+        let (kind, permission) = decisions(approval);
+        let open = OpenAsk { request, item: Some(item), kind, child: None };
+        self.put(cx, open, Ask::Permission(permission));
     }
 
     /// A question needs a call to refer to; where Codex has no item for it, one of ours.
@@ -145,7 +134,7 @@ impl Session {
             let title = "The client could not ask you; Codex was told no".to_owned();
             self.notice(cx, Severity::Warning, title, Some(message.clone()));
         }
-        let OpenAsk { request, item, kind } = open;
+        let OpenAsk { request, item, kind, child: _ } = open;
         let answer = match kind {
             AskKind::Decisions(decisions) => self.decided(cx, item.as_ref(), decisions, &answer),
             AskKind::Offered { mut answers, refused, dismissed } => match &answer {
@@ -232,16 +221,24 @@ impl Session {
         }
     }
 
-    /// The work that asked is over: nobody waits for an answer.
+    /// The turn that asked is over: nobody waits for an answer. A child may still do so.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
         self.held_asks.clear();
-        let asks: Vec<_> = self.asks.keys().copied().collect();
-        for ask in asks {
+        let its = self.asks.iter().filter(|(_, ask)| ask.child.is_none());
+        for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {
             self.withdraw(cx, ask);
         }
     }
 
-    fn withdraw(&mut self, cx: &mut Cx<'_>, ask: AskId) {
+    /// Everything is over.
+    pub(crate) fn withdraw_all_asks(&mut self, cx: &mut Cx<'_>) {
+        self.held_asks.clear();
+        for ask in self.asks.keys().copied().collect::<Vec<_>>() {
+            self.withdraw(cx, ask);
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, cx: &mut Cx<'_>, ask: AskId) {
         let open = self.asks.remove(&ask);
         cx.desk.settle(ask);
         cx.out.push(Effect::Withdraw { ask });
@@ -290,6 +287,23 @@ impl DecisionKind {
     }
 }
 
+/// How an approval is put, and how its answer is understood.
+pub(super) fn decisions(approval: Approval) -> (AskKind, Permission) {
+    let Approval { title, reason, subject, mut decisions } = approval;
+    // Clients that take the first allow or the first reject must not end the turn by it (P49).
+    decisions.sort_by_key(|decision| decision.kind.order());
+    let options = decisions
+        .iter()
+        .enumerate()
+        .map(|(n, decision)| PermissionOption {
+            id: decision_id(n),
+            name: decision.name.clone(),
+            kind: decision.kind.permission(),
+        })
+        .collect();
+    (AskKind::Decisions(decisions), Permission { title, description: reason, subject, options })
+}
+
 /// A request that nobody here can answer.
 pub(crate) fn refuse(cx: &mut Cx<'_>, request: RequestId, method: &str) {
     let message = format!("appserver-acp does not handle {method}");
@@ -304,7 +318,7 @@ fn option(n: usize, name: &str, kind: PermissionKind) -> PermissionOption {
     PermissionOption { id: AskKind::option_id(n), name: name.to_owned(), kind }
 }
 
-fn title(about: &CommandAsk, command: &str) -> String {
+pub(super) fn title(about: &CommandAsk, command: &str) -> String {
     match (about, first_line(command)) {
         (CommandAsk::Network { host }, _) => format!("Allow network access to {host}?"),
         (CommandAsk::Run, "") => "Run a command?".to_owned(),
@@ -314,6 +328,6 @@ fn title(about: &CommandAsk, command: &str) -> String {
     }
 }
 
-fn first_line(command: &str) -> &str {
+pub(super) fn first_line(command: &str) -> &str {
     command.lines().next().unwrap_or_default()
 }

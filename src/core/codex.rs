@@ -327,6 +327,8 @@ pub enum Event {
     TurnStarted {
         thread: ThreadId,
         turn: TurnId,
+        /// The turn that all of this goes back to: another one in the thread of a subagent.
+        root: Option<TurnId>,
     },
     TurnCompleted {
         thread: ThreadId,

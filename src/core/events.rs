@@ -25,6 +25,7 @@ impl Core {
                 ThreadStatus::SystemError => {}
             },
             Event::ThreadClosed { thread } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end", |session, cx| {
                     session.thread_is_gone(cx, "codex closed the thread")
                 });
@@ -43,10 +44,14 @@ impl Core {
                     }
                 });
             }
-            Event::TurnStarted { thread, turn } => {
+            Event::TurnStarted { thread, turn, root } => {
+                if !self.sessions.contains_key(&self.renewals.session(&thread)) {
+                    self.child_works(&thread, root);
+                }
                 self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
             }
             Event::TurnCompleted { thread, turn, end } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
                     session.turn_completed(cx, &turn, end)
                 });
@@ -105,6 +110,9 @@ impl Core {
                 self.on(now, &thread, out, "queue", |session, cx| session.read_queue(cx));
             }
             Event::RequestResolved { thread, request } => {
+                if let Some(session) = self.children.session(&thread).cloned() {
+                    return self.with(now, &session, out, |session, cx| session.resolved(cx, &request));
+                }
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }
             Event::Error { thread: Some(thread), message, will_retry } => {

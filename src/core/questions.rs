@@ -24,7 +24,11 @@ impl Session {
             return self.ask_next(cx, request, item, questions, Vec::new());
         }
         let question = Ask::Questions { call: self.call_of(&item), questions };
-        self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::QuestionForm }, question);
+        self.put(
+            cx,
+            OpenAsk { request, item: Some(item), kind: AskKind::QuestionForm, child: None },
+            question,
+        );
     }
 
     /// Puts the first question that has options; a client without forms cannot answer the others.
@@ -47,7 +51,7 @@ impl Session {
             Some(first) => {
                 let question = Ask::Permission(as_permission(first, self.call_subject(&item)));
                 let kind = AskKind::Questions { left, answers };
-                self.put(cx, OpenAsk { request, item: Some(item), kind }, question);
+                self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
             None => {
                 cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) });
@@ -74,7 +78,11 @@ impl Session {
         if fits && cx.client.elicitation_form {
             let call = item.as_ref().and_then(|item| self.call_of(item));
             let question = Ask::Form { message, call, schema };
-            return self.put(cx, OpenAsk { request, item, kind: AskKind::Elicitation }, question);
+            return self.put(
+                cx,
+                OpenAsk { request, item, kind: AskKind::Elicitation, child: None },
+                question,
+            );
         }
         if choices.is_empty() {
             return self.decline_unasked(cx, request, server, message);
@@ -106,7 +114,11 @@ impl Session {
         let item = self.call_that_asks(server, None);
         if cx.client.elicitation_url {
             let question = Ask::Url { message, elicitation, url };
-            return self.put(cx, OpenAsk { request, item, kind: AskKind::Elicitation }, question);
+            return self.put(
+                cx,
+                OpenAsk { request, item, kind: AskKind::Elicitation, child: None },
+                question,
+            );
         }
         let title = format!("The MCP server {server} asks you to open a page");
         let done =
@@ -166,7 +178,7 @@ impl Session {
             dismissed: refused(ElicitationAction::Cancel),
         };
         let question = Ask::Permission(Permission { title, description, subject, options });
-        self.put(cx, OpenAsk { request, item: Some(item), kind }, question);
+        self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
     }
 
     fn decline_unasked(&mut self, cx: &mut Cx<'_>, request: RequestId, server: &str, message: String) {

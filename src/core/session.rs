@@ -118,6 +118,8 @@ pub(crate) struct OpenAsk {
     /// The item it is about.
     pub(crate) item: Option<ItemId>,
     pub(crate) kind: AskKind,
+    /// The subagent that asks; `None` for the thread itself.
+    pub(crate) child: Option<ThreadId>,
 }
 
 /// How an answer is turned into Codex's.
@@ -318,10 +320,10 @@ impl Session {
         self.reported.state == State::Running && self.closing.is_none()
     }
 
-    /// D1: a question is open and nothing else of the turn is at work.
+    /// D1: a question of the thread's own is open and nothing else of the turn is at work.
     fn waits_for_user(&self) -> bool {
         let asked = |item: &ItemId| self.asks.values().any(|ask| ask.item.as_ref() == Some(item));
-        !self.asks.is_empty()
+        self.asks.values().any(|ask| ask.child.is_none())
             && self.texts.is_quiet()
             && self.ledger.in_order().iter().all(|(item, call)| !call.is_foreground_work() || asked(item))
     }

@@ -290,8 +290,8 @@ impl Session {
         let is_left = |call: &Call| call.live().is_none() && !matches!(call.work, Work::Standing(_));
         for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
-            // outlives an interrupt.
-            if self.is_approved(&item) {
+            // outlives an interrupt. So does the question of a child.
+            if self.is_approved(&item) || self.is_asked_by_child(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());

@@ -141,15 +141,21 @@ struct WireTurnEvent {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireTurn {
     id: String,
+    root_turn_id: Option<String>,
     status: Option<String>,
     error: Option<WireTurnError>,
 }
 
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id) })
+    Ok(Event::TurnStarted {
+        thread: ThreadId::new(thread_id),
+        turn: TurnId::new(turn.id),
+        root: turn.root_turn_id.map(TurnId::new),
+    })
 }
 
 pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {

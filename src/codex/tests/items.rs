@@ -275,3 +275,24 @@ fn raw_items_count_only_as_text_output_of_a_call() {
     let image = json!({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image"}]});
     assert_eq!(raw(image), ignored);
 }
+
+#[test]
+fn questions_that_nothing_waits_for_are_part_of_their_message() {
+    let questions = json!([{"title": "Which port?", "options": ["80", "8080"]}, {"title": "Anything else?", "options": null}]);
+    let item = json!({"type": "agentMessage", "id": "m", "text": "I go on.", "delivery": "async", "questions": questions});
+    let ItemKind::AgentMessage { text } = completed(item) else { panic!("no message") };
+    insta::assert_snapshot!(text, @r"
+    I go on.
+
+    **Which port?**
+    - 80
+    - 8080
+
+    **Anything else?**
+
+    *Answer with your next message.*
+    ");
+    let plain =
+        json!({"type": "agentMessage", "id": "m", "text": "Hi.", "delivery": null, "questions": null});
+    assert_eq!(completed(plain), ItemKind::AgentMessage { text: "Hi.".into() });
+}
