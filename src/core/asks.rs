@@ -328,6 +328,6 @@ pub(super) fn title(about: &CommandAsk, command: &str) -> String {
     }
 }
 
-pub(super) fn first_line(command: &str) -> &str {
+fn first_line(command: &str) -> &str {
     command.lines().next().unwrap_or_default()
 }

@@ -66,10 +66,9 @@ impl Session {
                 if is_shown && !decisions.is_empty() =>
             {
                 let title = format!("A subagent asks: {}", asks::title(&about, &command));
-                // v1 asks about a call only.
+                // v1 asks about a call only: one that stands for the question, and ends with it.
                 if cx.version() == Version::V1 {
-                    let name = format!("{} (subagent)", asks::first_line(&command));
-                    self.show_call(cx, &item, "exec_command", &name);
+                    self.show_call(cx, &item, "request_approval", &title);
                 }
                 let call = self.call_of(&item);
                 let subject = Subject::Command { command, cwd, call, terminal: None };
