@@ -6,7 +6,9 @@ mod account;
 mod answers;
 mod asides;
 pub mod ask;
+pub mod asked;
 mod asks;
+mod children;
 mod choices;
 pub mod codex;
 mod commands;
@@ -37,6 +39,7 @@ mod place;
 mod probe;
 mod prompts;
 mod ps;
+mod questions;
 pub mod queued;
 mod renewal;
 pub mod request;
@@ -58,6 +61,7 @@ mod waking;
 mod watching;
 
 use self::account::Account;
+use self::children::Children;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
@@ -90,6 +94,7 @@ pub struct Core {
     limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
+    children: Children,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
@@ -128,6 +133,7 @@ impl Core {
             limits: Limits::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
+            children: Children::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
             unanswered: Vec::new(),
@@ -142,6 +148,7 @@ impl Core {
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
         for session in std::mem::take(&mut self.desk.closed) {
+            self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {
                 session.unwatch_all(&mut self.split(now, out).1);
             }

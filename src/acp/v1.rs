@@ -9,6 +9,7 @@ mod text;
 mod update;
 mod view;
 
+pub(crate) use self::ask::fits;
 use self::view::SessionView;
 use crate::core::ids::SessionId;
 use crate::core::request::{ClientProfile, TerminalDisplay};

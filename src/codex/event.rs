@@ -68,6 +68,7 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "configWarning" => notice::config_warning(params),
         "account/login/completed" => account::completed(params),
         "account/updated" => account::updated(params),
+        "mcpServer/startupStatus/updated" => notice::tool_server(method, params),
         "model/rerouted" => notice::rerouted(params),
         _ => Ok(Event::Unmapped { method: method.to_owned() }),
     }

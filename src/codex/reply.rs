@@ -4,10 +4,11 @@ use super::account::{decode_account, decode_login};
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
-use super::preset::decode_preset;
+use super::preset::{WireProfile, decode_preset};
 use super::standing;
 use crate::core::codex::{
-    CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, Model, ThreadEntry, ThreadOpened,
+    CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Model, Profile, ThreadEntry,
+    ThreadOpened, Tier,
 };
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use serde::Deserialize;
@@ -55,6 +56,10 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         "model/list" => {
             let WirePage::<WireModel> { data, next_cursor } = decode_json(result)?;
             Ok(CodexReply::Models { models: data.into_iter().map(model).collect(), next: next_cursor })
+        }
+        "permissionProfile/list" => {
+            let WirePage::<WireSummary> { data, .. } = decode_json(result)?;
+            Ok(CodexReply::Profiles(data.into_iter().filter_map(profile).collect()))
         }
         "thread/goal/get" | "thread/goal/set" => standing::goal_reply(result),
         "thread/goal/clear" => Ok(CodexReply::Goal(None)),
@@ -118,17 +123,37 @@ struct WireOpened<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox: Option<&'a RawValue>,
+    active_permission_profile: Option<WireProfile>,
+    service_tier: Option<String>,
+    initial_turns_page: Option<WireTurns>,
+}
+
+#[derive(Deserialize)]
+struct WireTurns {
+    data: Vec<WireTurn>,
+}
+
+impl WireTurns {
+    fn running(self) -> Option<TurnId> {
+        let newest = self.data.into_iter().next()?;
+        (newest.status.as_deref() == Some("inProgress")).then(|| TurnId::new(newest.id))
+    }
 }
 
 fn opened(wire: WireOpened<'_>) -> CodexReply {
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
+        turn: wire.initial_turns_page.and_then(WireTurns::running),
         thread: ThreadId::new(wire.thread.id),
         cwd: wire.cwd,
-        model: wire.model,
-        effort: wire.reasoning_effort,
-        preset: decode_preset(wire.approval_policy, wire.sandbox),
+        holds: Holds {
+            model: wire.model,
+            effort: wire.reasoning_effort,
+            preset: decode_preset(wire.approval_policy, wire.sandbox),
+            profile: wire.active_permission_profile.and_then(WireProfile::configured),
+            tier: wire.service_tier,
+        },
     })
 }
 
@@ -173,6 +198,7 @@ struct WireTurnStarted {
 #[derive(Deserialize)]
 struct WireTurn {
     id: String,
+    status: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -203,6 +229,24 @@ struct WireTerminated {
 }
 
 #[derive(Deserialize)]
+struct WireSummary {
+    id: String,
+    description: Option<String>,
+    #[serde(default = "yes")]
+    allowed: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+// Codex's own are the presets.
+fn profile(wire: WireSummary) -> Option<Profile> {
+    let WireSummary { id, description, allowed } = wire;
+    (allowed && !id.starts_with(':')).then_some(Profile { id, description })
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireModel {
     model: String,
@@ -216,6 +260,9 @@ struct WireModel {
     supported_reasoning_efforts: Vec<WireEffort>,
     default_reasoning_effort: Option<String>,
     #[serde(default)]
+    service_tiers: Vec<WireTier>,
+    default_service_tier: Option<String>,
+    #[serde(default)]
     is_default: bool,
 }
 
@@ -225,6 +272,19 @@ struct WireEffort {
     reasoning_effort: String,
     #[serde(default)]
     description: String,
+}
+
+#[derive(Deserialize)]
+struct WireTier {
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn tier(WireTier { id, name, description }: WireTier) -> Tier {
+    Tier { name: if name.is_empty() { id.clone() } else { name }, id, description }
 }
 
 fn model(wire: WireModel) -> Model {
@@ -239,6 +299,8 @@ fn model(wire: WireModel) -> Model {
             .map(|it| (it.reasoning_effort, it.description))
             .collect(),
         default_effort: wire.default_reasoning_effort,
+        tiers: wire.service_tiers.into_iter().map(tier).collect(),
+        default_tier: wire.default_service_tier,
         is_default: wire.is_default,
     }
 }

@@ -246,6 +246,7 @@ impl Core {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
                     mcp_servers: place.mcp_servers.clone(),
+                    instructions: place.instructions.clone(),
                     choices: Choices { preset: self.settings.preset, ..Default::default() },
                 };
                 self.link.call(Purpose::Open { ticket, place }, request, out);

@@ -1,6 +1,7 @@
 //! Codex's answers, handed to whoever asked, and its requests, handed to the session.
 
-use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
+use super::asked::CodexAsk;
+use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
@@ -68,6 +69,9 @@ impl Core {
                 if let Err(error) = result {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
+            }
+            Purpose::Profiles { session } => {
+                self.with(now, &session, out, |session, cx| session.profiles_told(cx, result));
             }
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {
@@ -185,6 +189,7 @@ impl Core {
         let id = session.id.clone();
         let is_known = self.models.is_known();
         let (_, mut cx) = self.split(now, out);
+        session.ask_profiles(&mut cx);
         for (severity, title, description) in notices {
             session.notice(&mut cx, severity, title, description);
         }
@@ -243,22 +248,27 @@ impl Core {
     }
 
     pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {
-        let session = match &ask {
+        let thread = match &ask {
             CodexAsk::Command { thread, .. }
             | CodexAsk::FileChange { thread, .. }
             | CodexAsk::Permissions { thread, .. }
             | CodexAsk::Questions { thread, .. }
             | CodexAsk::McpForm { thread, .. }
-            | CodexAsk::McpUrl { thread, .. } => self.renewals.session(thread),
+            | CodexAsk::McpUrl { thread, .. } => thread.clone(),
             CodexAsk::Unsupported { method } => {
                 let (_, mut cx) = self.split(now, out);
                 return asks::refuse(&mut cx, request, method);
             }
         };
+        let session = self.renewals.session(&thread);
+        let parent = self.children.session(&thread).cloned();
         let (sessions, mut cx) = self.split(now, out);
-        match sessions.get_mut(&session) {
-            Some(it) if it.closing.is_none() => it.asked(&mut cx, request, ask),
-            Some(_) | None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+        if let Some(it) = sessions.get_mut(&session).filter(|it| it.closing.is_none()) {
+            return it.asked(&mut cx, request, ask);
+        }
+        match parent.and_then(|parent| sessions.get_mut(&parent)).filter(|it| it.is_open) {
+            Some(it) => it.asked_by_child(&mut cx, request, &thread, ask),
+            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
         }
     }
 }
@@ -296,6 +306,7 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Terminals { .. }
             | CodexReply::Terminated(_)
             | CodexReply::Models { .. }
+            | CodexReply::Profiles(_)
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)

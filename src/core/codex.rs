@@ -2,6 +2,7 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::asked::CodexAsk;
 use super::fault::Fault;
 use super::goals::Goal;
 use super::ids::{
@@ -9,7 +10,7 @@ use super::ids::{
 };
 use super::limits::RateLimit;
 use super::queued::QueuedMessage;
-use super::request::{McpServer, PromptPart};
+use super::request::{Instructions, McpServer, PromptPart};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
@@ -41,9 +42,21 @@ pub enum CodexRequest {
     /// `initialize` with `experimentalApi`; the encoder adds `initialized` after its answer.
     Initialize,
     /// `thread/start` with raw events.
-    ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
-    /// `thread/resume` without turns.
-    ThreadResume { thread: ThreadId, cwd: Option<String>, roots: Vec<String>, mcp_servers: Vec<McpServer> },
+    ThreadStart {
+        cwd: String,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+        choices: Choices,
+    },
+    /// `thread/resume` without turns but for the name of the newest one.
+    ThreadResume {
+        thread: ThreadId,
+        cwd: Option<String>,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+    },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
@@ -87,6 +100,8 @@ pub enum CodexRequest {
     Logout,
     /// `config/read`: can it be read?
     ConfigRead,
+    /// `permissionProfile/list` for this directory.
+    ProfileList { cwd: String },
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
     /// `fs/getMetadata` of the directory of a new session.
@@ -109,6 +124,10 @@ pub struct Choices {
     pub model: Option<String>,
     pub effort: Option<String>,
     pub preset: Option<Preset>,
+    /// Id of a permission profile, in the place of a preset.
+    pub profile: Option<String>,
+    /// Id of a service tier.
+    pub tier: Option<String>,
 }
 
 /// Approval and sandbox together.
@@ -149,6 +168,8 @@ pub enum CodexReply {
         models: Vec<Model>,
         next: Option<String>,
     },
+    /// Those of the configuration that may be chosen.
+    Profiles(Vec<Profile>),
     /// `thread/goal/get`, `thread/goal/set`, and `thread/goal/clear`, after which there is none.
     Goal(Option<Goal>),
     Queued {
@@ -177,12 +198,32 @@ pub struct ThreadOpened {
     pub thread: ThreadId,
     pub cwd: String,
     pub title: Option<String>,
+    pub holds: Holds,
+    /// It was resumed in mid-turn.
+    pub active: bool,
+    /// The turn that runs, where Codex says which.
+    pub turn: Option<TurnId>,
+}
+
+/// The settings that a thread has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
     pub model: String,
+    /// `None`: the model's own.
     pub effort: Option<String>,
     /// `None` where approval and sandbox fit no preset.
     pub preset: Option<Preset>,
-    /// The turn that runs, of a thread resumed in mid-turn.
-    pub active: bool,
+    /// Id of the permission profile, of one from the configuration.
+    pub profile: Option<String>,
+    /// Id of the service tier; `None`: the model's own.
+    pub tier: Option<String>,
+}
+
+/// A permission profile of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    pub id: String,
+    pub description: Option<String>,
 }
 
 /// One line of `thread/list`. Times in seconds since the epoch.
@@ -221,7 +262,17 @@ pub struct Model {
     /// Value and description, in Codex's order.
     pub efforts: Vec<(String, String)>,
     pub default_effort: Option<String>,
+    pub tiers: Vec<Tier>,
+    pub default_tier: Option<String>,
     pub is_default: bool,
+}
+
+/// A speed that a model can be had in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    pub id: String,
+    pub name: String,
+    pub description: String,
 }
 
 /// A notification about one thread or about the whole app-server.
@@ -245,13 +296,13 @@ pub enum Event {
     /// Codex's settings of the thread changed.
     Settings {
         thread: ThreadId,
-        model: Option<String>,
-        effort: Option<String>,
-        preset: Option<Preset>,
+        holds: Holds,
     },
     TurnStarted {
         thread: ThreadId,
         turn: TurnId,
+        /// The turn that all of this goes back to: another one in the thread of a subagent.
+        root: Option<TurnId>,
     },
     TurnCompleted {
         thread: ThreadId,
@@ -385,6 +436,12 @@ pub enum Event {
     },
     /// How much of a usage limit of the account is used.
     RateLimit(RateLimit),
+    /// A tool server of this thread is up (`None`), or is not, and why.
+    ToolServer {
+        thread: ThreadId,
+        server: String,
+        failure: Option<String>,
+    },
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {
         thread: ThreadId,
@@ -510,87 +567,4 @@ pub struct ToolItem {
     /// Images of the result, as `data:` URLs.
     pub images: Vec<String>,
     pub locations: Vec<Location>,
-}
-
-/// A request of Codex to the user.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAsk {
-    /// `item/commandExecution/requestApproval`.
-    Command {
-        thread: ThreadId,
-        item: ItemId,
-        command: String,
-        cwd: String,
-        reason: Option<String>,
-        decisions: Vec<Decision>,
-    },
-    /// `item/fileChange/requestApproval`.
-    FileChange { thread: ThreadId, item: ItemId, reason: Option<String>, decisions: Vec<Decision> },
-    /// `item/permissions/requestApproval`; `permissions` is granted as it was asked, or not.
-    Permissions { thread: ThreadId, item: ItemId, reason: Option<String>, permissions: Json },
-    /// `item/tool/requestUserInput`.
-    Questions { thread: ThreadId, item: ItemId, questions: Vec<Question> },
-    /// `mcpServer/elicitation/request` with a form.
-    McpForm { thread: ThreadId, server: String, message: String, schema: Json },
-    /// `mcpServer/elicitation/request` with a URL.
-    McpUrl { thread: ThreadId, server: String, message: String, elicitation: String, url: String },
-    /// Anything else: answered with an error that names it.
-    Unsupported { method: String },
-}
-
-/// A decision that Codex offers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    pub kind: DecisionKind,
-    /// What to send back.
-    pub value: Json,
-    /// For people.
-    pub name: String,
-}
-
-/// What a decision means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecisionKind {
-    Accept,
-    AcceptAlways,
-    Decline,
-    /// Declines now and from now on: never chosen for the user.
-    DeclineAlways,
-    /// Declines and ends the turn.
-    Cancel,
-}
-
-/// One question of `requestUserInput`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    pub id: String,
-    pub header: String,
-    pub question: String,
-    /// Label and description; empty for free text.
-    pub options: Vec<(String, String)>,
-}
-
-/// Our answer to a `CodexAsk`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAnswer {
-    /// Command or file change: the value of a `Decision`.
-    Decision(Json),
-    /// Permission profile: grant for this turn, or nothing.
-    Permissions { granted: Option<Json> },
-    /// Question id to answers.
-    Questions(Vec<(String, Vec<String>)>),
-    /// The client's form answers are `Json` of an object with question ids.
-    QuestionForm(Json),
-    /// MCP elicitation.
-    Elicitation { action: ElicitationAction, content: Option<Json> },
-    /// A JSON-RPC error.
-    Refused { message: String },
-}
-
-/// MCP's three answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ElicitationAction {
-    Accept,
-    Decline,
-    Cancel,
 }

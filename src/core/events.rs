@@ -25,6 +25,7 @@ impl Core {
                 ThreadStatus::SystemError => {}
             },
             Event::ThreadClosed { thread } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end", |session, cx| {
                     session.thread_is_gone(cx, "codex closed the thread")
                 });
@@ -35,18 +36,22 @@ impl Core {
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
             }),
-            Event::Settings { thread, model, effort, preset } => {
+            Event::Settings { thread, holds } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    if session.chosen.learn(model, effort, preset) {
+                    if session.chosen.learn(&holds) {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }
                 });
             }
-            Event::TurnStarted { thread, turn } => {
+            Event::TurnStarted { thread, turn, root } => {
+                if !self.sessions.contains_key(&self.renewals.session(&thread)) {
+                    self.child_works(&thread, root);
+                }
                 self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
             }
             Event::TurnCompleted { thread, turn, end } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
                     session.turn_completed(cx, &turn, end)
                 });
@@ -106,6 +111,9 @@ impl Core {
                 self.on(now, &thread, out, "queue", |session, cx| session.read_queue(cx));
             }
             Event::RequestResolved { thread, request } => {
+                if let Some(session) = self.children.session(&thread).cloned() {
+                    return self.with(now, &session, out, |session, cx| session.resolved(cx, &request));
+                }
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }
             Event::Error { thread: Some(thread), fault, will_retry } => {
@@ -141,6 +149,11 @@ impl Core {
                 });
             }
             Event::RateLimit(limit) => self.rate_limit(now, &limit, out),
+            Event::ToolServer { thread, server, failure } => {
+                self.on(now, &thread, out, "tool server", |session, cx| {
+                    session.tool_server(cx, server, failure)
+                });
+            }
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

@@ -167,6 +167,9 @@ impl Session {
 
     pub(crate) fn open_tool(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, opening: Opening) {
         let call = self.ledger.open(item, turn, Work::Tool);
+        if let Some(name) = opening.name.as_ref().filter(|name| name.contains('.')) {
+            self.tool_names.insert(item.clone(), name.clone());
+        }
         self.emit(
             cx,
             Update::CallOpened(CallOpened {

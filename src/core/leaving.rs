@@ -72,6 +72,7 @@ impl Core {
                 | Purpose::TurnStart { .. }
                 | Purpose::TurnSteer { .. }
                 | Purpose::Interrupt { .. }
+                | Purpose::Profiles { .. }
                 | Purpose::Terminals { .. }
                 | Purpose::Terminate { .. }
                 | Purpose::Goal { .. }

@@ -83,6 +83,10 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
+    /// The permission profiles that a session may choose from.
+    Profiles {
+        session: SessionId,
+    },
     /// One page of the terminals.
     Terminals {
         session: SessionId,

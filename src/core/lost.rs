@@ -20,7 +20,7 @@ impl Session {
         was_running: bool,
         generation: Generation,
     ) {
-        self.withdraw_asks(cx);
+        self.withdraw_all_asks(cx);
         self.polls.reset();
         self.reads.reset();
         // What it had saved by then, nobody can say: a key is looked up before it is sent again.

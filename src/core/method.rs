@@ -23,6 +23,7 @@ impl CodexRequest {
             Self::LoginStart(_) => "account/login/start",
             Self::LoginCancel { .. } => "account/login/cancel",
             Self::Logout => "account/logout",
+            Self::ProfileList { .. } => "permissionProfile/list",
             Self::LoadedList => "thread/loaded/list",
             Self::ConfigRead => "config/read",
             Self::LookAt { .. } => "fs/getMetadata",

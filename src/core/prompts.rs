@@ -130,6 +130,7 @@ impl Session {
                     cwd: None,
                     roots: self.place.additional_directories.clone(),
                     mcp_servers: self.place.mcp_servers.clone(),
+                    instructions: self.place.instructions.clone(),
                 };
                 cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
                 return false;
@@ -185,6 +186,11 @@ impl Session {
                     // What the woken model is told came along.
                     None if self.waking.is_key(key) => self.untold.told(),
                     None => {}
+                }
+                // Its end may have come before this answer.
+                if let Some((_, stop)) = self.over.clone().filter(|(over, _)| *over == turn) {
+                    self.settle_sent(cx, Some(&turn), &stop);
+                    return self.pump(cx);
                 }
                 self.turn_is(cx, turn);
             }

@@ -87,6 +87,9 @@ impl Turn {
 impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+        if self.is_over(&turn) {
+            return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
+        }
         self.turn_is(cx, turn);
         self.turn_runs(cx);
     }
@@ -147,6 +150,11 @@ impl Session {
         // A cancel and prompts may have waited for this.
         self.turn_runs(cx);
         self.pump(cx);
+    }
+
+    /// Whether `turn` is the one that ended last.
+    pub(crate) fn is_over(&self, turn: &TurnId) -> bool {
+        self.over.as_ref().is_some_and(|(over, _)| over == turn)
     }
 
     /// Whether `turn` is the one that runs.
@@ -239,6 +247,9 @@ impl Session {
         if let (StopReason::EndTurn, Some(error)) = (&stop, &turn.error) {
             self.report_error(cx, error);
         }
+        if let Some(id) = &turn.id {
+            self.over = Some((id.clone(), stop.clone()));
+        }
         self.withdraw_asks(cx);
         self.texts.clear();
         self.close_unfinished(cx, &stop);
@@ -281,8 +292,8 @@ impl Session {
         let is_left = |call: &Call| call.live().is_none() && !matches!(call.work, Work::Standing(_));
         for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
-            // outlives an interrupt.
-            if self.is_approved(&item) {
+            // outlives an interrupt. So does the question of a child.
+            if self.is_approved(&item) || self.is_asked_by_child(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());
@@ -296,6 +307,7 @@ impl Session {
         status: FinalStatus,
         change: CallChange,
     ) {
+        self.tool_names.remove(item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {
                 Work::Compaction => Update::Compaction { call, end: Some(status) },

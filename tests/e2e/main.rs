@@ -22,6 +22,7 @@ mod stage;
 
 mod approvals;
 mod cancel;
+mod choices;
 mod edits;
 mod ends;
 mod exits;
@@ -36,6 +37,7 @@ mod sessions;
 mod signin;
 mod stops;
 mod story;
+mod tools;
 mod turns;
 mod typing;
 mod watching;

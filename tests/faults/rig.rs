@@ -29,6 +29,8 @@ pub(crate) struct Rig {
     codex: Generation,
     /// Requests to Codex that it has not answered.
     calls: Vec<Value>,
+    /// Our answers to Codex's requests, in order.
+    answers: Vec<Value>,
     /// Everything the client was told, in order.
     pub(crate) told: Vec<Value>,
     /// Ids of the client's requests, in order.
@@ -63,6 +65,7 @@ impl Rig {
             now: 0,
             codex: Generation(0),
             calls: Vec::new(),
+            answers: Vec::new(),
             told: Vec::new(),
             asked: Vec::new(),
             // Played commands are no processes: Codex ends them.
@@ -217,6 +220,7 @@ impl Rig {
                     Some("thread/queue/list") if !self.standing => {
                         Some(json!({"data": [], "nextCursor": null}))
                     }
+                    Some("permissionProfile/list") => Some(json!({"data": [], "nextCursor": null})),
                     _ => None,
                 };
                 match result {
@@ -225,6 +229,7 @@ impl Rig {
                         self.called.extend(message["method"].as_str().map(str::to_owned));
                         self.calls.push(message);
                     }
+                    None if message["method"].is_null() => self.answers.push(message),
                     None => {}
                 }
             }

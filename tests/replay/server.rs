@@ -165,7 +165,7 @@ impl Server {
                 self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
             Some("fs/getMetadata") => self.answer(now, id, json!({"result": {"isDirectory": true, "isFile": false, "isSymlink": false, "createdAtMs": 0, "modifiedAtMs": 0}})),
-            Some("thread/loaded/list") => {
+            Some("thread/loaded/list" | "permissionProfile/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),

@@ -399,12 +399,14 @@ fn answers_are_read() {
 }
 
 #[test]
-fn an_error_is_a_failed_answer() {
-    let mut edge = greeted(HELLO_V2);
-    asked(&mut edge, 1, &permission(command()));
-    let read = reply(&mut edge, json!(1), "error", json!({ "code": -32800, "message": "no" }));
-    let answer = Answer::Failed { message: "no".into() };
-    assert_eq!(read, Read::Input(FromClient::Answered { ask: AskId(1), answer }));
+fn an_error_is_a_failed_answer_unless_it_says_cancelled() {
+    let cases = [(-32603, Answer::Failed { message: "no".into() }), (-32800, Answer::Cancelled)];
+    for (code, answer) in cases {
+        let mut edge = greeted(HELLO_V2);
+        asked(&mut edge, 1, &permission(command()));
+        let read = reply(&mut edge, json!(1), "error", json!({ "code": code, "message": "no" }));
+        assert_eq!(read, Read::Input(FromClient::Answered { ask: AskId(1), answer }));
+    }
 }
 
 #[test]

@@ -10,6 +10,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
+/// Characters of an error of a tool server that are shown.
+const ERROR_MAX: usize = 300;
+
 /// `TurnError` of the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -92,6 +95,42 @@ struct WireConfigWarning {
 pub(super) fn config_warning(params: &RawValue) -> Result<Event, Misfit> {
     let WireConfigWarning { summary, details } = decode_json(params)?;
     Ok(warn(None, summary, details))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireToolServer {
+    thread_id: Option<String>,
+    name: String,
+    status: String,
+    error: Option<String>,
+    failure_reason: Option<String>,
+}
+
+pub(super) fn tool_server(method: &str, params: &RawValue) -> Result<Event, Misfit> {
+    let wire: WireToolServer = decode_json(params)?;
+    let failure = match (wire.status.as_str(), wire.failure_reason.as_deref()) {
+        ("ready", _) => None,
+        ("failed", Some("reauthenticationRequired")) => {
+            Some("It has to be signed in to again: run `codex mcp login` with its name".to_owned())
+        }
+        ("failed", _) => Some(shortened(wire.error.unwrap_or_default())),
+        // Under way, or given up by Codex itself.
+        _ => return Ok(Event::Ignored { method: method.to_owned() }),
+    };
+    match wire.thread_id {
+        Some(thread) => Ok(Event::ToolServer { thread: ThreadId::new(thread), server: wire.name, failure }),
+        None => Ok(Event::Ignored { method: method.to_owned() }),
+    }
+}
+
+/// Codex quotes whole chains of causes, type names included.
+fn shortened(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(ERROR_MAX) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
 }
 
 #[derive(Deserialize)]

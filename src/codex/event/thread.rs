@@ -2,8 +2,8 @@
 
 use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::preset::decode_preset;
-use crate::core::codex::{Event, ThreadStatus, TurnEnd};
+use crate::codex::preset::{WireProfile, decode_preset};
+use crate::core::codex::{Event, Holds, ThreadStatus, TurnEnd};
 use crate::core::fault::Fault;
 use crate::core::ids::{RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus};
@@ -80,8 +80,10 @@ struct WireSettingsUpdated<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireSettings<'a> {
-    model: Option<String>,
+    model: String,
     effort: Option<String>,
+    service_tier: Option<String>,
+    active_permission_profile: Option<WireProfile>,
     #[serde(borrow)]
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -89,10 +91,15 @@ struct WireSettings<'a> {
 }
 
 pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
-    let WireSettingsUpdated { thread_id, thread_settings } = decode_json(params)?;
-    let WireSettings { model, effort, approval_policy, sandbox_policy } = thread_settings;
-    let preset = decode_preset(approval_policy, sandbox_policy);
-    Ok(Event::Settings { thread: ThreadId::new(thread_id), model, effort, preset })
+    let WireSettingsUpdated { thread_id, thread_settings: wire } = decode_json(params)?;
+    let holds = Holds {
+        model: wire.model,
+        effort: wire.effort,
+        preset: decode_preset(wire.approval_policy, wire.sandbox_policy),
+        profile: wire.active_permission_profile.and_then(WireProfile::configured),
+        tier: wire.service_tier,
+    };
+    Ok(Event::Settings { thread: ThreadId::new(thread_id), holds })
 }
 
 #[derive(Deserialize)]
@@ -136,8 +143,10 @@ struct WireTurnEvent<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireTurn<'a> {
     id: String,
+    root_turn_id: Option<String>,
     status: Option<String>,
     #[serde(borrow)]
     error: Option<WireTurnError<'a>>,
@@ -145,7 +154,11 @@ struct WireTurn<'a> {
 
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id) })
+    Ok(Event::TurnStarted {
+        thread: ThreadId::new(thread_id),
+        turn: TurnId::new(turn.id),
+        root: turn.root_turn_id.map(TurnId::new),
+    })
 }
 
 pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {

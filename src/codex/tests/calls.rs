@@ -1,7 +1,7 @@
 use super::edge;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
-use crate::core::request::{McpServer, McpTransport, PromptPart};
+use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart};
 use serde_json::{Value, json};
 
 fn params(request: &CodexRequest) -> Value {
@@ -20,8 +20,13 @@ fn thread() -> ThreadId {
 }
 
 fn start(choices: Choices) -> Value {
-    let request =
-        CodexRequest::ThreadStart { cwd: "/w".into(), roots: Vec::new(), mcp_servers: Vec::new(), choices };
+    let request = CodexRequest::ThreadStart {
+        cwd: "/w".into(),
+        roots: Vec::new(),
+        mcp_servers: Vec::new(),
+        instructions: None,
+        choices,
+    };
     params(&request)
 }
 
@@ -35,8 +40,12 @@ fn initialize_opts_into_the_experimental_api() {
 #[test]
 fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
     assert_eq!(start(Choices::default()), json!({"cwd": "/w", "experimentalRawEvents": true}));
-    let choices =
-        Choices { model: Some("m".into()), effort: Some("high".into()), preset: Some(Preset::Auto) };
+    let choices = Choices {
+        model: Some("m".into()),
+        effort: Some("high".into()),
+        preset: Some(Preset::Auto),
+        ..Choices::default()
+    };
     let env = vec![("TOKEN".to_owned(), "s3cret".to_owned())];
     let stdio = |name: &str| McpServer {
         name: name.into(),
@@ -50,13 +59,15 @@ fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
         cwd: "/w".into(),
         roots: vec!["/w".into(), "/r".into()],
         mcp_servers: vec![stdio("my srv"), stdio("my.srv"), http],
+        instructions: Some(Instructions::Override("Be terse.".into())),
         choices,
     };
     let stdio = json!({"command": "c", "args": ["a"], "env": {"TOKEN": "s3cret"}});
     assert_eq!(
         params(&request),
         json!({
-            "cwd": "/w", "experimentalRawEvents": true, "runtimeWorkspaceRoots": ["/w", "/r"], "model": "m",
+            "cwd": "/w", "experimentalRawEvents": true, "baseInstructions": "Be terse.",
+            "runtimeWorkspaceRoots": ["/w", "/r"], "model": "m",
             "approvalPolicy": "on-request", "sandbox": "workspace-write",
             "config": {
                 "model_reasoning_effort": "high",
@@ -112,7 +123,7 @@ fn a_prompt_goes_out_part_by_part() {
         {"type": "image", "url": "data:image/png;base64,AA=="},
     ]);
     let key = PromptKey::new("k");
-    let choices = Choices { model: Some("m".into()), effort: Some("low".into()), preset: None };
+    let choices = Choices { model: Some("m".into()), effort: Some("low".into()), ..Choices::default() };
     let context = Some("ended".to_owned());
     let told = json!({"appserver-acp": {"kind": "application", "value": "ended"}});
     let start = CodexRequest::TurnStart {
@@ -136,6 +147,24 @@ fn a_prompt_goes_out_part_by_part() {
 }
 
 #[test]
+fn a_profile_takes_the_place_of_a_sandbox() {
+    let choices =
+        Choices { profile: Some("careful".into()), tier: Some("priority".into()), ..Choices::default() };
+    let start = CodexRequest::TurnStart {
+        thread: thread(),
+        key: PromptKey::new("k"),
+        input: Vec::new(),
+        context: None,
+        choices,
+    };
+    assert_eq!(
+        params(&start),
+        json!({"threadId": "t", "clientUserMessageId": "k", "input": [], "serviceTier": "priority",
+            "permissions": "careful", "approvalPolicy": "on-request"})
+    );
+}
+
+#[test]
 fn the_other_requests() {
     let cursor = || Some("c".to_owned());
     let cases = [
@@ -145,8 +174,9 @@ fn the_other_requests() {
                 cwd: None,
                 roots: Vec::new(),
                 mcp_servers: Vec::new(),
+                instructions: None,
             },
-            json!({"threadId": "t", "excludeTurns": true}),
+            json!({"threadId": "t", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}}),
         ),
         (
             CodexRequest::ThreadResume {
@@ -157,8 +187,9 @@ fn the_other_requests() {
                     name: "s".into(),
                     transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
                 }],
+                instructions: Some(Instructions::Append("Be kind.".into())),
             },
-            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
+            json!({"threadId": "t", "developerInstructions": "Be kind.", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
         ),
         (
@@ -185,6 +216,7 @@ fn the_other_requests() {
             json!({"threadId": "t", "processId": "77"}),
         ),
         (CodexRequest::ModelList { cursor: None }, json!({"includeHidden": true})),
+        (CodexRequest::ProfileList { cwd: "/w".into() }, json!({"cwd": "/w"})),
     ];
     for (request, expected) in cases {
         assert_eq!(params(&request), expected, "{}", request.method());

@@ -147,7 +147,7 @@ fn settings_become_a_preset_only_where_both_halves_fit() {
         let settings = json!({"model": "m", "effort": null, "approvalPolicy": approval,
             "sandboxPolicy": {"type": sandbox, "networkAccess": false}});
         match event("thread/settings/updated", json!({"threadId": "t", "threadSettings": settings})) {
-            Event::Settings { preset, model: Some(model), effort: None, .. } if model == "m" => preset,
+            Event::Settings { holds, .. } if holds.model == "m" && holds.effort.is_none() => holds.preset,
             other => panic!("{other:?}"),
         }
     };
@@ -205,4 +205,23 @@ fn what_people_should_read() {
         event("model/rerouted", rerouted),
         notice(Some(thread()), "Codex answers with b in place of a", Some("r"))
     );
+}
+
+#[test]
+fn only_the_end_of_a_start_is_told_of_a_tool_server() {
+    let told = |status: &str, more: Value| {
+        let mut params = json!({"threadId": "t", "name": "docs", "status": status, "error": null});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match event("mcpServer/startupStatus/updated", params) {
+            Event::ToolServer { server, failure, .. } => format!("{server} {failure:?}"),
+            other => format!("{other:?}").chars().take(7).collect(),
+        }
+    };
+    assert_eq!(told("starting", json!({})), "Ignored");
+    assert_eq!(told("cancelled", json!({})), "Ignored");
+    assert_eq!(told("ready", json!({})), "docs None");
+    assert_eq!(told("failed", json!({"error": "no such file"})), "docs Some(\"no such file\")");
+    assert!(told("failed", json!({"error": "x".repeat(9000)})).len() < 330);
+    assert!(told("failed", json!({"failureReason": "reauthenticationRequired"})).contains("codex mcp login"));
+    assert_eq!(told("failed", json!({"threadId": null})), "Ignored");
 }

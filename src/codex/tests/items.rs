@@ -320,3 +320,24 @@ fn images_of_tools_are_shown_up_to_a_bound() {
     assert_eq!(made("/9j/4AAQ"), ["data:image/jpeg;base64,/9j/4AAQ"]);
     assert_eq!(made(""), [""; 0]);
 }
+
+#[test]
+fn questions_that_nothing_waits_for_are_part_of_their_message() {
+    let questions = json!([{"title": "Which port?", "options": ["80", "8080"]}, {"title": "Anything else?", "options": null}]);
+    let item = json!({"type": "agentMessage", "id": "m", "text": "I go on.", "delivery": "async", "questions": questions});
+    let ItemKind::AgentMessage { text } = completed(item) else { panic!("no message") };
+    insta::assert_snapshot!(text, @r"
+    I go on.
+
+    **Which port?**
+    - 80
+    - 8080
+
+    **Anything else?**
+
+    *Answer with your next message.*
+    ");
+    let plain =
+        json!({"type": "agentMessage", "id": "m", "text": "Hi.", "delivery": null, "questions": null});
+    assert_eq!(completed(plain), ItemKind::AgentMessage { text: "Hi.".into() });
+}
