@@ -186,6 +186,7 @@ impl Core {
             timers: &mut self.timers,
             desk: &mut self.desk,
             sweeper: &mut self.sweeper,
+            children: &self.children,
             models: &self.models,
             client: &self.client,
             settings: &self.settings,

@@ -1,56 +1,87 @@
 //! Threads of subagents: for which session they work, and what they ask of its user.
 //!
-//! Does not follow their work.
+//! Does not follow their work; ends it with their session (D8).
 
 use super::Core;
 use super::ask::{Ask, Subject};
 use super::asked::CodexAsk;
 use super::asks::{self, Approval};
+use super::codex::CodexRequest;
 use super::cx::Cx;
 use super::effect::Effects;
 use super::ids::{ItemId, RequestId, SessionId, ThreadId, Tick, TurnId};
+use super::link::Purpose;
 use super::request::Version;
 use super::session::Session;
 use super::update::Severity;
 use std::collections::BTreeMap;
 
-/// The children that were seen at work, and the sessions that they work for.
+/// The children that were seen at work.
 #[derive(Debug, Default)]
-pub(crate) struct Children(BTreeMap<ThreadId, SessionId>);
+pub(crate) struct Children(BTreeMap<ThreadId, Child>);
+
+#[derive(Debug)]
+struct Child {
+    /// The session that it works for.
+    session: SessionId,
+    /// Its turn that runs.
+    turn: Option<TurnId>,
+}
 
 impl Children {
     /// The session that a thread works for.
     pub(crate) fn session(&self, thread: &ThreadId) -> Option<&SessionId> {
-        self.0.get(thread)
+        self.0.get(thread).map(|child| &child.session)
+    }
+
+    /// The children of a session, and their turns that run.
+    pub(crate) fn of(&self, session: &SessionId) -> Vec<(ThreadId, Option<TurnId>)> {
+        let its = self.0.iter().filter(|(_, child)| child.session == *session);
+        its.map(|(thread, child)| (thread.clone(), child.turn.clone())).collect()
     }
 
     /// The session is closed, and so are its children.
     pub(crate) fn forget(&mut self, session: &SessionId) {
-        self.0.retain(|_, it| it != session);
+        self.0.retain(|_, it| it.session != *session);
     }
 }
 
 impl Core {
     /// A turn of a thread that is no session began. Codex announces no child, but its first turn names
     /// the turn that all of it goes back to.
-    pub(super) fn child_works(&mut self, thread: &ThreadId, root: Option<TurnId>) {
+    pub(super) fn child_works(&mut self, thread: &ThreadId, turn: &TurnId, root: Option<TurnId>) {
+        if let Some(child) = self.children.0.get_mut(thread) {
+            child.turn = Some(turn.clone());
+        }
         let Some(root) = root else { return };
         let is_root = |(_, it): &(&SessionId, &Session)| it.is_current(&root) || it.is_over(&root);
         // A child of a child goes back to the same turn, and one that is known may begin a turn of its own.
         if let Some((session, _)) = self.sessions.iter().find(is_root) {
-            self.children.0.insert(thread.clone(), session.clone());
+            let child = Child { session: session.clone(), turn: Some(turn.clone()) };
+            self.children.0.insert(thread.clone(), child);
         }
     }
 
     /// A child's turn is over: nobody waits for the answers to what it asked.
     pub(super) fn child_rests(&mut self, now: Tick, thread: &ThreadId, out: &mut Effects) {
-        if let Some(session) = self.children.session(thread).cloned() {
+        if let Some(child) = self.children.0.get_mut(thread) {
+            child.turn = None;
+            let session = child.session.clone();
             self.with(now, &session, out, |session, cx| session.withdraw_of_child(cx, thread));
         }
     }
 }
 
 impl Session {
+    /// The session closes: no child starts anything more.
+    pub(super) fn interrupt_children(&mut self, cx: &mut Cx<'_>) {
+        for (thread, turn) in cx.children.of(&self.id) {
+            if let Some(turn) = turn {
+                cx.link.call(Purpose::Parting, CodexRequest::TurnInterrupt { thread, turn }, cx.out);
+            }
+        }
+    }
+
     /// A request about a child of this session. It never makes the session wait for its user: the
     /// turn, if there is one, goes on beside it.
     pub(crate) fn asked_by_child(

@@ -1,5 +1,6 @@
 //! What a session may touch besides itself, during one step.
 
+use super::children::Children;
 use super::effect::Effects;
 use super::ids::{AskId, ItemId, SessionId, StopId, Tick};
 use super::input::Pressure;
@@ -20,6 +21,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) timers: &'a mut Timers,
     pub(crate) desk: &'a mut Desk,
     pub(crate) sweeper: &'a mut Sweeper,
+    pub(crate) children: &'a Children,
     pub(crate) models: &'a Catalogue,
     pub(crate) client: &'a ClientProfile,
     pub(crate) settings: &'a Settings,

@@ -46,7 +46,7 @@ impl Core {
             }
             Event::TurnStarted { thread, turn, root } => {
                 if !self.sessions.contains_key(&self.renewals.session(&thread)) {
-                    self.child_works(&thread, root);
+                    self.child_works(&thread, &turn, root);
                 }
                 self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
             }

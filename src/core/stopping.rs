@@ -231,6 +231,7 @@ impl Session {
             }
         }
         self.withdraw_all_asks(cx);
+        self.interrupt_children(cx);
         self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
@@ -262,12 +263,15 @@ impl Session {
         if !is_quiet || closing.stage != Stage::Ending {
             return;
         }
-        if !cx.link.unmark(&self.thread) {
+        let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+        let mut threads: Vec<_> = std::iter::once(self.thread.clone()).chain(children).collect();
+        threads.retain(|thread| cx.link.unmark(thread));
+        if threads.is_empty() {
             return self.close_now(cx);
         }
         closing.stage = Stage::Sweeping;
         let cause = Cause::Close(vec![self.id.clone()]);
-        cx.sweeper.sweep(cx.link.generation(), cause, vec![self.thread.clone()], cx.out);
+        cx.sweeper.sweep(cx.link.generation(), cause, threads, cx.out);
     }
 
     /// The sweep of a close is over.
@@ -323,10 +327,12 @@ impl Session {
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
             // For what no item ever named.
-            let request = CodexRequest::Clean { thread: self.thread.clone() };
-            cx.link.call(Purpose::Parting, request, cx.out);
-            let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };
-            cx.link.call(Purpose::Parting, request, cx.out);
+            let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+            for thread in children.chain([self.thread.clone()]) {
+                let request = CodexRequest::Clean { thread: thread.clone() };
+                cx.link.call(Purpose::Parting, request, cx.out);
+                cx.link.call(Purpose::Parting, CodexRequest::Unsubscribe { thread }, cx.out);
+            }
         }
         if let Some(resuming) = self.resuming.take() {
             cx.out.refuse(resuming.ticket, Failure::Cancelled);

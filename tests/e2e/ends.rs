@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::model::{Script, call, exec, say};
-use testkit::processes::{self, Signal};
+use testkit::processes::{self, Census, Signal};
 
 use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
@@ -18,6 +18,7 @@ in_both_versions!(
     client_gone_in_mid_turn,
     client_gone_with_what_took_its_marks_off,
     client_gone_with_a_subagents_commands,
+    closed_with_a_subagents_commands,
     adapter_terminated_twice,
     adapter_terminated,
     adapter_killed,
@@ -421,5 +422,35 @@ async fn adapter_terminated_twice(version: Version) {
         assert_eq!(exit.code, Some(130), "{exit:?}");
         Ok(())
     })
+    .await;
+}
+
+/// D8: a session closes with the subagents that work for it, their turns and their commands.
+async fn closed_with_a_subagents_commands(version: Version) {
+    play_with(
+        |config| config.model("unknown-x"),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let work = "setsid sleep 1000 & trap '' TERM; touch up; while :; do sleep 0.1; done";
+            let child = Script::new()
+                .step(exec(work).id("childs").yield_ms(30_000))
+                .step(say("goes on"))
+                .prompt("work");
+            let spawn = call("spawn_agent", json!({"message": child})).namespace("multi_agent_v1");
+            session.turn(&Script::new().step(spawn).step(say("spawned")).prompt("spawn")).await?;
+            stage.file("up").await?;
+            let n_requests = stage.model.request_count();
+            session.close().await?;
+            let left = Census::of_env("CODEX_TOOL_CALL_ID", "childs");
+            let home = Census::of_env("CODEX_HOME", stage.home.codex_home().display());
+            let left: Vec<_> = left.iter().filter(|it| home.contains(it)).collect();
+            anyhow::ensure!(left.is_empty(), "the subagent's command outlived the session: {left:?}");
+            client.call("list", json!({})).await?;
+            assert_eq!(stage.model.request_count(), n_requests, "the subagent went on");
+            client.end().await?;
+            Ok(())
+        },
+    )
     .await;
 }
