@@ -1,9 +1,10 @@
 //! Codex's answers to our requests, read by the method that was asked.
 
+use super::inquiry::decode_told;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
-use super::preset::decode_preset;
+use super::preset::{decode_collaboration, decode_preset, decode_rules};
 use super::standing;
 use crate::core::codex::{
     CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, Model, ThreadEntry, ThreadOpened,
@@ -59,7 +60,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         "thread/goal/clear" => Ok(CodexReply::Goal(None)),
         "thread/queue/list" => standing::queue_reply(result),
         "thread/queue/delete" => standing::deleted_reply(result),
-        _ => Ok(CodexReply::Done),
+        _ => Ok(decode_told(method, result)?.unwrap_or(CodexReply::Done)),
     }
 }
 
@@ -105,6 +106,8 @@ struct WireOpened<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox: Option<&'a RawValue>,
+    #[serde(borrow)]
+    collaboration_mode: Option<&'a RawValue>,
 }
 
 fn opened(wire: WireOpened<'_>) -> CodexReply {
@@ -116,6 +119,8 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
         model: wire.model,
         effort: wire.reasoning_effort,
         preset: decode_preset(wire.approval_policy, wire.sandbox),
+        rules: decode_rules(wire.approval_policy, wire.sandbox),
+        collaboration: decode_collaboration(wire.collaboration_mode),
     })
 }
 

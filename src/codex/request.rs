@@ -1,12 +1,14 @@
 //! Parameters of our requests to Codex.
 
 use super::ClientInfo;
+use super::inquiry::encode_inquiry;
 use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
 use crate::core::codex::{Choices, CodexRequest};
 use crate::core::request::McpServer;
+use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
@@ -59,6 +61,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("model", choices.model.as_deref());
             params.add("additionalContext", context.as_deref().map(encode_context));
             params.add("effort", choices.effort.as_deref());
+            params.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
             params.add("approvalPolicy", choices.preset.map(encode_approval));
             params.add("sandboxPolicy", choices.preset.map(encode_policy));
             params.done()
@@ -106,8 +109,20 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cursor", cursor.as_deref());
             params.done()
         }
+        CodexRequest::Inquiry(inquiry) => encode_inquiry(inquiry),
         CodexRequest::LoadedList => json!({"limit": 1}),
     }
+}
+
+/// Without instructions of ours: Codex has its own for each mode. It sets model and effort too.
+fn encode_collaboration(it: &Collaboration) -> Value {
+    let mode = match it.mode {
+        CollaborationMode::Default => "default",
+        CollaborationMode::Plan => "plan",
+    };
+    json!({"mode": mode, "settings": {
+        "model": it.model, "reasoning_effort": it.effort, "developer_instructions": null,
+    }})
 }
 
 /// What we say to the model beside the user's input: reaches it, and is in no item of the thread.

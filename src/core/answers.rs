@@ -88,6 +88,15 @@ impl Core {
             Purpose::Unqueue { session, item } => {
                 self.with(now, &session, out, |session, cx| session.unqueue_answered(cx, &item, result));
             }
+            Purpose::Skills { session } => {
+                self.with(now, &session, out, |session, cx| session.skills_read(cx, result));
+            }
+            Purpose::Local { session, key, question } => {
+                self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
+            }
+            Purpose::Begin { session, key } => {
+                self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));
+            }
             Purpose::Parting => {
                 if let Err(error) = result {
                     out.anomaly(Anomaly::CodexRefused {
@@ -106,7 +115,10 @@ impl Core {
         out: &mut Effects,
     ) {
         match result {
-            Ok(_) => {
+            Ok(reply) => {
+                if let CodexReply::Initialized { user_agent } = reply {
+                    self.link.codex = version(&user_agent);
+                }
                 self.link.ready(out);
                 if !self.models.is_known() {
                     self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: None }, out);
@@ -282,10 +294,17 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)
+            | CodexReply::Told(_)
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),
     }
+}
+
+// `name/0.171.0 (system; …) …`
+fn version(user_agent: &str) -> Option<String> {
+    let (_, rest) = user_agent.split_once('/')?;
+    rest.split_whitespace().next().map(str::to_owned)
 }
 
 fn unexpected() -> CodexError {

@@ -1,4 +1,4 @@
-//! Config options of a session: model, effort, mode, wake.
+//! Config options of a session: model, effort, mode, collaboration, wake.
 //!
 //! Shows what is chosen; Codex learns it with the next turn.
 
@@ -6,12 +6,17 @@ use super::codex::{Choices, Preset, ThreadOpened};
 use super::failure::Failure;
 use super::models::Catalogue;
 use super::request::OptionInput;
+use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::update::{ConfigOption, OptionCategory, OptionValue};
 
 const MODEL: &str = "model";
 const EFFORT: &str = "effort";
 const MODE: &str = "mode";
+const COLLABORATION: &str = "collaboration";
 const WAKE: &str = "wake";
+/// Values of the collaboration mode.
+const DEFAULT: &str = "default";
+const PLAN: &str = "plan";
 const ON: &str = "on";
 const OFF: &str = "off";
 /// Value of the mode while approval and sandbox fit no preset.
@@ -23,10 +28,15 @@ pub(crate) struct Chosen {
     model: String,
     effort: Option<String>,
     preset: Option<Preset>,
+    /// What Codex said of approval and sandbox last.
+    rules: Option<Rules>,
+    collaboration: CollaborationMode,
     /// The model is woken when background work ends by itself (D14). Ours: Codex hears nothing of it.
     wake: bool,
     /// Chosen since the last turn began.
     fresh: Choices,
+    /// The collaboration mode was chosen since.
+    is_mode_fresh: bool,
 }
 
 impl Chosen {
@@ -35,13 +45,17 @@ impl Chosen {
             model: thread.model.clone(),
             effort: thread.effort.clone(),
             preset: thread.preset,
+            rules: thread.rules.clone(),
+            collaboration: thread.collaboration.unwrap_or_default(),
             wake: false,
             fresh: Choices::default(),
+            is_mode_fresh: false,
         }
     }
 
     /// The thread was loaded again; what was chosen since the last turn still holds.
     pub(crate) fn renew(&mut self, thread: &ThreadOpened) {
+        self.learn_rules(thread.rules.clone(), thread.collaboration);
         self.learn(Some(thread.model.clone()), thread.effort.clone(), thread.preset);
     }
 
@@ -66,6 +80,34 @@ impl Chosen {
         before != (self.model.clone(), self.effort.clone(), self.preset)
     }
 
+    /// As `learn`, for what is no option but the collaboration mode.
+    pub(crate) fn learn_rules(&mut self, rules: Option<Rules>, mode: Option<CollaborationMode>) -> bool {
+        self.rules = rules.or(self.rules.take());
+        let mode = mode.filter(|mode| !self.is_mode_fresh && *mode != self.collaboration);
+        self.collaboration = mode.unwrap_or(self.collaboration);
+        mode.is_some()
+    }
+
+    /// Chooses how Codex works together with the user.
+    pub(crate) fn collaborate(&mut self, mode: CollaborationMode) {
+        self.collaboration = mode;
+        self.is_mode_fresh = true;
+    }
+
+    pub(crate) fn collaboration(&self) -> CollaborationMode {
+        self.collaboration
+    }
+
+    /// What Codex said of approval and sandbox last.
+    pub(crate) fn rules(&self) -> Option<&Rules> {
+        self.rules.as_ref()
+    }
+
+    /// What a command that only reads runs under.
+    pub(crate) fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
     /// Whether the end of background work starts a turn.
     pub(crate) fn wakes(&self) -> bool {
         self.wake
@@ -73,7 +115,12 @@ impl Chosen {
 
     /// What the next turn has to be told; it is told once.
     pub(crate) fn take_fresh(&mut self) -> Choices {
-        std::mem::take(&mut self.fresh)
+        let mut fresh = std::mem::take(&mut self.fresh);
+        if std::mem::take(&mut self.is_mode_fresh) {
+            let (model, effort) = (self.model.clone(), self.effort.clone());
+            fresh.collaboration = Some(Collaboration { mode: self.collaboration, model, effort });
+        }
+        fresh
     }
 
     /// The turn was not started: its choices are still to be told.
@@ -81,6 +128,7 @@ impl Chosen {
         self.fresh.model = self.fresh.model.take().or(choices.model);
         self.fresh.effort = self.fresh.effort.take().or(choices.effort);
         self.fresh.preset = self.fresh.preset.or(choices.preset);
+        self.is_mode_fresh |= choices.collaboration.is_some();
     }
 
     /// Chooses a value.
@@ -115,6 +163,10 @@ impl Chosen {
                 self.effort = Some(value.clone());
                 self.fresh.effort = Some(value.clone());
             }
+            COLLABORATION => self.collaborate(match value.as_str() {
+                PLAN => CollaborationMode::Plan,
+                _ => CollaborationMode::Default,
+            }),
             WAKE => self.wake = value == ON,
             _ => {
                 self.preset = Preset::named(value);
@@ -128,16 +180,11 @@ impl Chosen {
     pub(crate) fn list(&self, models: &Catalogue) -> Vec<ConfigOption> {
         let mut options = vec![self.mode(), self.model(models)];
         options.extend(self.effort(models));
-        options.push(self.wake());
+        options.extend([self.collaboration_option(), self.wake()]);
         options
     }
 
     fn wake(&self) -> ConfigOption {
-        let value = |value: &str, name: &str, description: &str| OptionValue {
-            value: value.to_owned(),
-            name: name.to_owned(),
-            description: Some(description.to_owned()),
-        };
         ConfigOption {
             id: WAKE,
             name: "When background work ends",
@@ -149,6 +196,24 @@ impl Chosen {
             values: vec![
                 value(OFF, "Wait", "The agent hears of it with your next prompt, if you stopped it"),
                 value(ON, "Wake the agent", "A turn starts that tells the agent what ended, and how"),
+            ],
+        }
+    }
+
+    fn collaboration_option(&self) -> ConfigOption {
+        ConfigOption {
+            id: COLLABORATION,
+            name: "Collaboration",
+            description: Some("How Codex works with you, from the next turn on"),
+            category: None,
+            current: match self.collaboration {
+                CollaborationMode::Default => DEFAULT,
+                CollaborationMode::Plan => PLAN,
+            }
+            .to_owned(),
+            values: vec![
+                value(DEFAULT, "Default", "Does what you ask"),
+                value(PLAN, "Plan", "Talks a plan over with you and changes nothing"),
             ],
         }
     }
@@ -281,6 +346,10 @@ impl Preset {
             description: Some(description.to_owned()),
         }
     }
+}
+
+fn value(value: &str, name: &str, description: &str) -> OptionValue {
+    OptionValue { value: value.to_owned(), name: name.to_owned(), description: Some(description.to_owned()) }
 }
 
 fn capitalised(text: &str) -> String {

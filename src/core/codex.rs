@@ -4,8 +4,10 @@
 
 use super::goals::Goal;
 use super::ids::{CodexCallId, Generation, ItemId, Json, ProcessId, PromptKey, RequestId, ThreadId, TurnId};
+use super::inquiry::{Inquiry, Told};
 use super::queued::QueuedMessage;
 use super::request::{McpServer, PromptPart};
+use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
 /// Something from the app-server or about its process.
@@ -84,6 +86,8 @@ pub enum CodexRequest {
     QueueList { thread: ThreadId, cursor: Option<String> },
     /// `thread/queue/delete`; `message` is Codex's id of it.
     QueueDelete { thread: ThreadId, message: String },
+    /// What a slash command asks.
+    Inquiry(Inquiry),
 }
 
 impl CodexRequest {
@@ -109,6 +113,7 @@ impl CodexRequest {
             Self::GoalClear { .. } => "thread/goal/clear",
             Self::QueueList { .. } => "thread/queue/list",
             Self::QueueDelete { .. } => "thread/queue/delete",
+            Self::Inquiry(inquiry) => inquiry.method(),
         }
     }
 }
@@ -119,6 +124,8 @@ pub struct Choices {
     pub model: Option<String>,
     pub effort: Option<String>,
     pub preset: Option<Preset>,
+    /// For a turn only.
+    pub collaboration: Option<Collaboration>,
 }
 
 /// Approval and sandbox together.
@@ -167,6 +174,8 @@ pub enum CodexReply {
     },
     /// `thread/queue/delete`: whether it was there.
     Deleted(bool),
+    /// To an inquiry.
+    Told(Told),
     /// An answer whose content does not matter.
     Done,
 }
@@ -181,6 +190,9 @@ pub struct ThreadOpened {
     pub effort: Option<String>,
     /// `None` where approval and sandbox fit no preset.
     pub preset: Option<Preset>,
+    pub rules: Option<Rules>,
+    /// `None` where Codex does not say.
+    pub collaboration: Option<CollaborationMode>,
     /// The turn that runs, of a thread resumed in mid-turn.
     pub active: bool,
 }
@@ -248,11 +260,17 @@ pub enum Event {
         model: Option<String>,
         effort: Option<String>,
         preset: Option<Preset>,
+        rules: Option<Rules>,
+        collaboration: Option<CollaborationMode>,
     },
+    /// `root`: the turn that it is a part of, if another.
     TurnStarted {
         thread: ThreadId,
         turn: TurnId,
+        root: Option<TurnId>,
     },
+    /// The skills on disk changed; how, the list tells.
+    SkillsChanged,
     TurnCompleted {
         thread: ThreadId,
         turn: TurnId,

@@ -35,16 +35,17 @@ impl Core {
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
             }),
-            Event::Settings { thread, model, effort, preset } => {
+            Event::Settings { thread, model, effort, preset, rules, collaboration } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    if session.chosen.learn(model, effort, preset) {
+                    let is_other_mode = session.chosen.learn_rules(rules, collaboration);
+                    if session.chosen.learn(model, effort, preset) || is_other_mode {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }
                 });
             }
-            Event::TurnStarted { thread, turn } => {
-                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
+            Event::TurnStarted { thread, turn, root } => {
+                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn, root));
             }
             Event::TurnCompleted { thread, turn, end } => {
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
@@ -87,6 +88,7 @@ impl Core {
             Event::TokenUsage { thread, turn, used, window } => {
                 self.on(now, &thread, out, "usage", |session, cx| {
                     if let Some(size) = window {
+                        session.usage = Some((used, size));
                         session.emit(cx, Update::Usage { used, size });
                     }
                     session.step_is_over(cx, &turn);
@@ -122,6 +124,12 @@ impl Core {
             }
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
+            }
+            Event::SkillsChanged => {
+                let (sessions, mut cx) = self.split(now, out);
+                for session in sessions.values_mut() {
+                    session.read_skills(&mut cx);
+                }
             }
             Event::Ignored { .. } => {}
             Event::Unmapped { method } => out.anomaly(Anomaly::Unmapped { method }),

@@ -75,6 +75,9 @@ impl Core {
                 | Purpose::GoalStop { .. }
                 | Purpose::Queue { .. }
                 | Purpose::Unqueue { .. }
+                | Purpose::Skills { .. }
+                | Purpose::Local { .. }
+                | Purpose::Begin { .. }
                 | Purpose::Parting
                 | Purpose::Probe => {}
             }

@@ -1,7 +1,8 @@
-//! Prompts that are answered here: `/ps` and `/stop` (D13).
+//! Prompts that are answered here (D13); `/ps` and `/stop` whole, the others in `asking.rs`.
 //!
 //! Owns the cycle running, answer, idle of a prompt that the model never sees, also while a turn runs.
 
+use super::asking::Heard;
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, MessageId, PromptKey, RequestId, Tick};
@@ -30,19 +31,87 @@ pub(crate) struct Locals {
     pub(crate) leftovers: Leftovers,
 }
 
-/// A prompt that waits for the look at what runs.
+/// A prompt that waits for what its answer needs.
 #[derive(Debug)]
 struct Local {
     /// v1: answered at its end.
     ticket: Option<Ticket>,
     key: PromptKey,
     slash: Slash,
+    need: Need,
+}
+
+/// What an answer needs.
+#[derive(Debug)]
+pub(crate) enum Need {
+    /// A look at what runs.
+    Survey,
+    /// The thread, which is not loaded.
+    Thread,
+    /// So many answers of Codex's, and those that came.
+    Codex { open: usize, heard: Vec<Heard> },
+    /// The turn that it is.
+    Turn,
 }
 
 impl Locals {
     /// Whether a prompt is being answered.
     pub(crate) fn is_busy(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether a turn that is no answer to a message is about to begin.
+    pub(crate) fn begins(&self) -> bool {
+        self.open.iter().any(|local| {
+            let is_own = matches!(local.slash, Slash::Compact | Slash::Review(_));
+            is_own && matches!(local.need, Need::Thread | Need::Turn)
+        })
+    }
+
+    /// What a prompt that is being answered says.
+    pub(crate) fn slash(&self, key: &PromptKey) -> Option<Slash> {
+        self.open.iter().find(|local| local.key == *key).map(|local| local.slash.clone())
+    }
+
+    /// What it needs now.
+    pub(crate) fn needs(&mut self, key: &PromptKey, need: Need) {
+        if let Some(local) = self.open.iter_mut().find(|local| local.key == *key) {
+            local.need = need;
+        }
+    }
+
+    /// One that waits for answers of Codex's: how many, and those that came.
+    pub(crate) fn hearing(&mut self, key: &PromptKey) -> Option<(&Slash, &mut usize, &mut Vec<Heard>)> {
+        let local = self.open.iter_mut().find(|local| local.key == *key)?;
+        match &mut local.need {
+            Need::Codex { open, heard } => Some((&local.slash, open, heard)),
+            Need::Survey | Need::Thread | Need::Turn => None,
+        }
+    }
+
+    pub(crate) fn needs_thread(&self, key: &PromptKey) -> bool {
+        self.open.iter().any(|local| local.key == *key && matches!(local.need, Need::Thread))
+    }
+
+    pub(crate) fn waiting_for_thread(&self) -> Vec<PromptKey> {
+        let waiting = self.open.iter().filter(|local| matches!(local.need, Need::Thread));
+        waiting.map(|local| local.key.clone()).collect()
+    }
+
+    /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
+    pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
+        let waits = |local: &&Local| match local.need {
+            Need::Codex { .. } | Need::Turn => true,
+            Need::Thread => is_for_good,
+            Need::Survey => false,
+        };
+        self.open.iter().filter(waits).map(|local| local.key.clone()).collect()
+    }
+
+    /// The turn has begun, and its end is that of these prompts.
+    pub(crate) fn begun(&mut self) -> Vec<Ticket> {
+        let is_turn = |local: &mut Local| matches!(local.need, Need::Turn);
+        self.open.extract_if(.., is_turn).filter_map(|local| local.ticket).collect()
     }
 }
 
@@ -62,8 +131,7 @@ impl Session {
             Version::V1 => (Some(ticket), None),
             Version::V2 => (None, Some(ticket)),
         };
-        let is_misused = matches!(slash, Slash::Misused(_));
-        self.locals.open.push(Local { ticket, key, slash });
+        self.locals.open.push(Local { ticket, key: key.clone(), slash: slash.clone(), need: Need::Survey });
         self.report(cx);
         if let Some(ticket) = owed {
             let texts = parts.iter().filter_map(|part| match part {
@@ -74,9 +142,35 @@ impl Session {
             self.emit(cx, Update::UserMessage { message: message.clone(), content });
             self.answer(cx, ticket, Reply::Inserted { message });
         }
-        if is_misused {
-            return self.answer_locals(cx, None);
-        }
+        let text = match slash {
+            Slash::Ps | Slash::Stop(_) => return self.survey(cx),
+            Slash::Misused(usage) => format!("{usage}."),
+            Slash::NotNow(why) => why.to_owned(),
+            Slash::Unknown { name, near } => {
+                let near = near.map(|near| format!(" Did you mean `/{near}`?")).unwrap_or_default();
+                format!(
+                    "There is no command `/{name}`.{near} The model was not asked: what should go to it must not \
+                     begin with a slash."
+                )
+            }
+            Slash::Choice(id, wanted) => self.choose(cx, id, wanted.as_deref()),
+            Slash::Plan(_) => self.turn_plan_mode(cx),
+            Slash::Status
+            | Slash::Diff
+            | Slash::Mcp
+            | Slash::Skills
+            | Slash::Compact
+            | Slash::Review(_)
+            | Slash::Goal(_)
+            | Slash::Rename(_)
+            | Slash::Logout
+            | Slash::Init
+            | Slash::Other { .. } => return self.inquire(cx, &key),
+        };
+        self.answer_local(cx, &key, &text);
+    }
+
+    fn survey(&mut self, cx: &mut Cx<'_>) {
         if self.locals.surveyed.is_none() {
             self.locals.surveyed = Some(cx.now);
             cx.out.push(Effect::Survey { session: self.id.clone(), thread: self.thread.clone() });
@@ -100,25 +194,38 @@ impl Session {
     }
 
     fn answer_locals(&mut self, cx: &mut Cx<'_>, found: Option<&[Found]>) {
-        if !self.locals.is_busy() {
+        let waits = |local: &mut Local| matches!(local.need, Need::Survey);
+        let surveyed: Vec<Local> = self.locals.open.extract_if(.., waits).collect();
+        if surveyed.is_empty() {
             return;
         }
-        for Local { ticket, key, slash } in std::mem::take(&mut self.locals.open) {
-            let text = match slash {
-                Slash::Ps => self.ps(found),
-                Slash::Stop(which) => self.stop(cx, &which, found),
-                Slash::Misused(usage) => format!("{usage}."),
+        for local in surveyed {
+            let text = match &local.slash {
+                Slash::Stop(which) => self.stop(cx, which, found),
+                _ => self.ps(found),
             };
-            // A v1 client may join it to the message that the turn is writing.
-            let is_between = cx.version() == Version::V1 && !matches!(self.front, Front::Idle);
-            let text = if is_between { format!("\n\n{text}\n\n") } else { text };
-            self.emit(
-                cx,
-                Update::AgentMessage { message: MessageId::new(format!("local-{key}-answer")), text },
-            );
-            self.locals_ended(cx, ticket, StopReason::EndTurn);
+            self.say_local(cx, local, &text);
         }
         self.report_locals(cx, StopReason::EndTurn);
+    }
+
+    /// Answers one prompt; nothing if it was cancelled.
+    pub(crate) fn answer_local(&mut self, cx: &mut Cx<'_>, key: &PromptKey, text: &str) {
+        let at = self.locals.open.iter().position(|local| local.key == *key);
+        if let Some(at) = at {
+            let local = self.locals.open.remove(at);
+            self.say_local(cx, local, text);
+            self.report_locals(cx, StopReason::EndTurn);
+        }
+    }
+
+    fn say_local(&mut self, cx: &mut Cx<'_>, local: Local, text: &str) {
+        let Local { ticket, key, .. } = local;
+        // A v1 client may join it to the message that the turn is writing.
+        let is_between = cx.version() == Version::V1 && !matches!(self.front, Front::Idle);
+        let text = if is_between { format!("\n\n{text}\n\n") } else { text.to_owned() };
+        self.emit(cx, Update::AgentMessage { message: MessageId::new(format!("local-{key}-answer")), text });
+        self.locals_ended(cx, ticket, StopReason::EndTurn);
     }
 
     /// `session/cancel`, or the session closes: nothing is looked at or stopped any more.
@@ -138,9 +245,7 @@ impl Session {
         let Some(at) = self.locals.open.iter().position(is_it) else { return false };
         let local = self.locals.open.remove(at);
         self.locals_ended(cx, local.ticket, StopReason::Cancelled);
-        if !self.locals.is_busy() {
-            self.report_locals(cx, StopReason::Cancelled);
-        }
+        self.report_locals(cx, StopReason::Cancelled);
         true
     }
 
@@ -164,9 +269,10 @@ impl Session {
         }
     }
 
-    // A turn that runs or starts ends by itself.
+    // A turn that runs or starts ends by itself, and so does another prompt that is being answered.
     fn report_locals(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
         match self.front {
+            _ if self.locals.is_busy() => {}
             Front::Idle => self.report_end(cx, stop),
             Front::Starting { .. } | Front::Active(_) => self.report(cx),
         }

@@ -28,7 +28,9 @@ impl Session {
         if !was_running {
             self.refuse_all(cx, failure);
         }
+        self.skills.give_up();
         if matches!(self.tie, Tie::Unloaded | Tie::Lost(_)) {
+            self.locals_lost(cx, failure, !was_running);
             return;
         }
         self.tie = Tie::Lost(generation);
@@ -52,7 +54,11 @@ impl Session {
                 self.front = Front::Active(turn);
             }
         }
+        if !matches!(self.front, Front::Active(_)) {
+            self.own = None;
+        }
         self.refuse_sent(cx, failure);
+        self.locals_lost(cx, failure, !was_running);
         self.report(cx);
     }
 
@@ -77,6 +83,7 @@ impl Session {
         }
         self.report(cx);
         self.close_if_done(cx);
+        self.locals_go_on(cx);
         self.pump(cx);
     }
 }

@@ -3,6 +3,7 @@
 //! `report` is the only maker of a `state_update` (D1).
 
 use super::ask::Permission;
+use super::beginning::Own;
 use super::choices::Chosen;
 use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
 use super::cx::Cx;
@@ -14,6 +15,7 @@ use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
+use super::skills::Skills;
 use super::standing::Reads;
 use super::stopping::Closing;
 use super::texts::Texts;
@@ -72,6 +74,11 @@ pub(crate) struct Session {
     /// Prompts that are answered here.
     pub(crate) locals: Locals,
     pub(crate) untold: Untold,
+    pub(crate) skills: Skills,
+    /// The turn that runs or starts is no answer to a message.
+    pub(crate) own: Option<Own>,
+    /// Tokens in the context, and its size.
+    pub(crate) usage: Option<(u64, u64)>,
     /// Background work ended, and the model is to be woken by it.
     pub(crate) wake_due: bool,
     reported: Snapshot,
@@ -160,6 +167,9 @@ impl Session {
             woken: false,
             locals: Locals::default(),
             untold: Untold::default(),
+            skills: Skills::default(),
+            own: None,
+            usage: None,
             wake_due: false,
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },

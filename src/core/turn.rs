@@ -85,7 +85,8 @@ impl Turn {
 
 impl Session {
     /// `turn/started`.
-    pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+    pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
+        let turn = self.whole_of(&turn, root).unwrap_or(turn);
         self.turn_is(cx, turn);
         self.turn_runs(cx);
     }
@@ -118,7 +119,8 @@ impl Session {
                 self.say_woken(cx);
                 self.front = Front::Active(Turn::by_itself(turn));
             }
-            Front::Starting { cancelled, waiting, choices: _ } => {
+            Front::Starting { cancelled, mut waiting, choices: _ } => {
+                waiting.extend(self.locals.begun());
                 let mut active = Turn::new(Some(turn), waiting);
                 active.cancelled = cancelled;
                 self.front = Front::Active(active);
@@ -243,6 +245,7 @@ impl Session {
         self.close_unfinished(cx, &stop);
         self.flush_all(cx);
         self.detach_all();
+        self.own_is_over(cx, &stop);
         self.watch_listed(cx);
         self.goal_waits(cx, &stop);
         self.report_end(cx, stop.clone());

@@ -210,6 +210,8 @@ impl Rig {
                     Some("thread/queue/list") if !self.standing => {
                         Some(json!({"data": [], "nextCursor": null}))
                     }
+                    // Without skills; the stories are not about them.
+                    Some("skills/list") => Some(json!({"data": []})),
                     _ => None,
                 };
                 match result {

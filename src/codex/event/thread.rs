@@ -2,7 +2,7 @@
 
 use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::preset::decode_preset;
+use crate::codex::preset::{decode_collaboration, decode_preset, decode_rules};
 use crate::core::codex::{Event, ThreadStatus, TurnEnd};
 use crate::core::ids::{RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus};
@@ -85,13 +85,21 @@ struct WireSettings<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    collaboration_mode: Option<&'a RawValue>,
 }
 
 pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
     let WireSettingsUpdated { thread_id, thread_settings } = decode_json(params)?;
-    let WireSettings { model, effort, approval_policy, sandbox_policy } = thread_settings;
-    let preset = decode_preset(approval_policy, sandbox_policy);
-    Ok(Event::Settings { thread: ThreadId::new(thread_id), model, effort, preset })
+    let WireSettings { model, effort, approval_policy, sandbox_policy, collaboration_mode } = thread_settings;
+    Ok(Event::Settings {
+        thread: ThreadId::new(thread_id),
+        model,
+        effort,
+        preset: decode_preset(approval_policy, sandbox_policy),
+        rules: decode_rules(approval_policy, sandbox_policy),
+        collaboration: decode_collaboration(collaboration_mode),
+    })
 }
 
 #[derive(Deserialize)]
@@ -134,15 +142,18 @@ struct WireTurnEvent {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireTurn {
     id: String,
+    root_turn_id: Option<String>,
     status: Option<String>,
     error: Option<WireTurnError>,
 }
 
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id) })
+    let root = turn.root_turn_id.filter(|root| *root != turn.id).map(TurnId::new);
+    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id), root })
 }
 
 pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {

@@ -2,6 +2,7 @@ use super::edge;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
 use crate::core::request::{McpServer, McpTransport, PromptPart};
+use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Value, json};
 
 fn params(request: &CodexRequest) -> Value {
@@ -35,8 +36,12 @@ fn initialize_opts_into_the_experimental_api() {
 #[test]
 fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
     assert_eq!(start(Choices::default()), json!({"cwd": "/w", "experimentalRawEvents": true}));
-    let choices =
-        Choices { model: Some("m".into()), effort: Some("high".into()), preset: Some(Preset::Auto) };
+    let choices = Choices {
+        model: Some("m".into()),
+        effort: Some("high".into()),
+        preset: Some(Preset::Auto),
+        ..Choices::default()
+    };
     let env = vec![("TOKEN".to_owned(), "s3cret".to_owned())];
     let stdio = |name: &str| McpServer {
         name: name.into(),
@@ -112,7 +117,9 @@ fn a_prompt_goes_out_part_by_part() {
         {"type": "image", "url": "data:image/png;base64,AA=="},
     ]);
     let key = PromptKey::new("k");
-    let choices = Choices { model: Some("m".into()), effort: Some("low".into()), preset: None };
+    let plan = Collaboration { mode: CollaborationMode::Plan, model: "m".into(), effort: None };
+    let (model, effort) = (Some("m".into()), Some("low".into()));
+    let choices = Choices { model, effort, preset: None, collaboration: Some(plan) };
     let context = Some("ended".to_owned());
     let told = json!({"appserver-acp": {"kind": "application", "value": "ended"}});
     let start = CodexRequest::TurnStart {
@@ -125,6 +132,8 @@ fn a_prompt_goes_out_part_by_part() {
     assert_eq!(
         params(&start),
         json!({"threadId": "t", "clientUserMessageId": "k", "input": expected, "model": "m", "effort": "low",
+            "collaborationMode": {"mode": "plan", "settings":
+                {"model": "m", "reasoning_effort": null, "developer_instructions": null}},
             "additionalContext": told})
     );
     let steer = CodexRequest::TurnSteer { thread: thread(), turn: TurnId::new("u"), key, input, context };
