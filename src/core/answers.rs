@@ -88,8 +88,8 @@ impl Core {
             Purpose::Unqueue { session, item } => {
                 self.with(now, &session, out, |session, cx| session.unqueue_answered(cx, &item, result));
             }
-            Purpose::Skills { session } => {
-                self.with(now, &session, out, |session, cx| session.skills_read(cx, result));
+            Purpose::Skills { session, asked } => {
+                self.with(now, &session, out, |session, cx| session.skills_read(cx, asked, result));
             }
             Purpose::Local { session, key, question } => {
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));

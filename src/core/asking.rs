@@ -5,13 +5,13 @@ use super::cx::Cx;
 use super::failure::Failure;
 use super::goals::{Goal, GoalStatus};
 use super::ids::PromptKey;
-use super::inquiry::{Account, Inquiry, RateLimit, Told};
+use super::inquiry::{Account, Inquiry, McpServerState, RateLimit, Told};
 use super::link::Purpose;
 use super::local::Need;
 use super::request::Version;
 use super::rules::CollaborationMode;
 use super::session::{Session, Tie};
-use super::slash::{GoalAct, Slash};
+use super::slash::{GoalAct, Task};
 use super::status::{self, Asked};
 use super::timer::Timer;
 use super::update::{EndedBy, Update};
@@ -58,15 +58,14 @@ enum Next {
 
 impl Session {
     /// A command that needs Codex.
-    pub(crate) fn inquire(&mut self, cx: &mut Cx<'_>, key: &PromptKey) {
-        let Some(slash) = self.locals.slash(key) else { return };
+    pub(crate) fn inquire(&mut self, cx: &mut Cx<'_>, key: &PromptKey, task: Task) {
         if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
             return self.answer_local(cx, key, &format!("{}.", capital(&failure.to_string())));
         }
         let bound = Timer::Local { session: self.id.clone(), key: key.clone() };
         cx.timers.arm(cx.now.plus(TOLD_BOUND), bound);
-        if needs_thread(&slash) && self.tie != Tie::Loaded {
-            self.locals.needs(key, Need::Thread);
+        if needs_thread(&task) && self.tie != Tie::Loaded {
+            self.locals.needs(key, Need::Thread(task));
             if self.tie == Tie::Unloaded {
                 self.revive(cx);
             }
@@ -77,29 +76,32 @@ impl Session {
         let goal = |objective: Option<String>| {
             CodexRequest::Inquiry(Inquiry::Goal { thread: thread.clone(), objective })
         };
-        let questions = match slash {
-            Slash::Compact | Slash::Review(_) => return self.begin(cx, key, &slash),
-            Slash::Status => vec![
+        let questions = match &task {
+            Task::Start(start) => return self.begin(cx, key, start),
+            Task::Status => vec![
                 (Question::Account, CodexRequest::Inquiry(Inquiry::Account)),
                 (Question::RateLimits, CodexRequest::Inquiry(Inquiry::RateLimits)),
             ],
-            Slash::Diff => vec![
+            Task::Diff => vec![
                 (Question::Tracked, self.exec(tree_diff::tracked())),
                 (Question::Untracked, self.exec(tree_diff::untracked())),
             ],
-            Slash::Mcp => vec![(Question::Servers, self.servers(None))],
-            Slash::Skills => {
+            Task::Mcp => vec![(Question::Servers, self.servers(None))],
+            Task::Skills => {
                 vec![(Question::Skills, CodexRequest::Inquiry(Inquiry::Skills { cwd, afresh: true }))]
             }
-            Slash::Logout => vec![(Question::Logout, CodexRequest::Inquiry(Inquiry::Logout))],
-            Slash::Rename(name) => {
-                vec![(Question::Rename, CodexRequest::Inquiry(Inquiry::Rename { thread, name }))]
+            Task::Logout => vec![(Question::Logout, CodexRequest::Inquiry(Inquiry::Logout))],
+            Task::Rename(name) => {
+                let request = Inquiry::Rename { thread, name: name.clone() };
+                vec![(Question::Rename, CodexRequest::Inquiry(request))]
             }
-            Slash::Goal(GoalAct::Show) => vec![(Question::Goal, CodexRequest::GoalGet { thread })],
-            Slash::Goal(GoalAct::Set(objective)) => vec![(Question::GoalChange, goal(Some(objective)))],
-            Slash::Goal(GoalAct::Resume) => vec![(Question::GoalChange, goal(None))],
-            Slash::Goal(GoalAct::Pause) => vec![(Question::GoalChange, CodexRequest::GoalPause { thread })],
-            Slash::Goal(GoalAct::Clear) => match self.standing_item(|it| matches!(it.kind, Kind::Goal(_))) {
+            Task::Goal(GoalAct::Show) => vec![(Question::Goal, CodexRequest::GoalGet { thread })],
+            Task::Goal(GoalAct::Set(objective)) => {
+                vec![(Question::GoalChange, goal(Some(objective.clone())))]
+            }
+            Task::Goal(GoalAct::Resume) => vec![(Question::GoalChange, goal(None))],
+            Task::Goal(GoalAct::Pause) => vec![(Question::GoalChange, CodexRequest::GoalPause { thread })],
+            Task::Goal(GoalAct::Clear) => match self.standing_item(|it| matches!(it.kind, Kind::Goal(_))) {
                 // As if its call were cancelled: its turn ends too.
                 Some(item) => {
                     self.stop_goal(cx, &item, EndedBy::Client);
@@ -107,28 +109,18 @@ impl Session {
                 }
                 None => vec![(Question::Goal, CodexRequest::GoalGet { thread })],
             },
-            // Answered without Codex.
-            Slash::Ps
-            | Slash::Stop(_)
-            | Slash::Choice(..)
-            | Slash::Init
-            | Slash::Plan(_)
-            | Slash::Misused(_)
-            | Slash::NotNow(_)
-            | Slash::Other { .. }
-            | Slash::Unknown { .. } => return,
         };
-        self.ask_for_local(cx, key, Vec::new(), questions);
+        self.ask_for_local(cx, key, (task, Vec::new()), questions);
     }
 
     fn ask_for_local(
         &mut self,
         cx: &mut Cx<'_>,
         key: &PromptKey,
-        heard: Vec<Heard>,
+        (task, heard): (Task, Vec<Heard>),
         questions: Vec<(Question, CodexRequest)>,
     ) {
-        self.locals.needs(key, Need::Codex { open: questions.len(), heard });
+        self.locals.needs(key, Need::Codex { task, open: questions.len(), heard });
         for (question, request) in questions {
             let purpose = Purpose::Local { session: self.id.clone(), key: key.clone(), question };
             cx.link.call(purpose, request, cx.out);
@@ -153,39 +145,37 @@ impl Session {
         result: Result<CodexReply, CodexError>,
     ) {
         // Cancelled, or too late.
-        let Some((slash, open, heard)) = self.locals.hearing(key) else { return };
+        let Some(Need::Codex { task, open, heard }) = self.locals.need(key) else { return };
         *open -= 1;
         heard.push(Heard { question, result });
         if *open > 0 {
             return;
         }
-        let heard = std::mem::take(heard);
-        let slash = slash.clone();
-        match self.next(cx, &slash, heard) {
+        let (task, heard) = (task.clone(), std::mem::take(heard));
+        match self.next(cx, &task, heard) {
             Next::Say(text) => self.answer_local(cx, key, &text),
-            Next::Ask(heard, questions) => self.ask_for_local(cx, key, heard, questions),
+            Next::Ask(heard, questions) => self.ask_for_local(cx, key, (task, heard), questions),
         }
     }
 
     /// Codex takes too long: said with what is known.
     pub(crate) fn told_bound(&mut self, cx: &mut Cx<'_>, key: &PromptKey) {
-        let is_unloaded = self.locals.needs_thread(key);
-        let text = match self.locals.hearing(key) {
-            Some((Slash::Status, _, heard)) => {
+        let text = match self.locals.need(key) {
+            Some(Need::Codex { task: Task::Status, heard, .. }) => {
                 let heard = std::mem::take(heard);
                 self.status(cx, heard)
             }
-            Some(_) => format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000),
-            None if is_unloaded => "Codex has not loaded the session again.".to_owned(),
-            None => return,
+            Some(Need::Codex { .. }) => format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000),
+            Some(Need::Thread(_)) => "Codex has not loaded the session again.".to_owned(),
+            Some(Need::Nothing | Need::Survey(_) | Need::Turn) | None => return,
         };
         self.answer_local(cx, key, &text);
     }
 
     /// The thread is loaded again: what waited for it goes on.
     pub(crate) fn locals_go_on(&mut self, cx: &mut Cx<'_>) {
-        for key in self.locals.waiting_for_thread() {
-            self.inquire(cx, &key);
+        for (key, task) in self.locals.waiting_for_thread() {
+            self.inquire(cx, &key, task);
         }
     }
 
@@ -196,63 +186,50 @@ impl Session {
         }
     }
 
-    fn next(&mut self, cx: &mut Cx<'_>, slash: &Slash, mut heard: Vec<Heard>) -> Next {
-        let last = match heard.last() {
-            Some(Heard { result: Err(error), .. }) if !matches!(slash, Slash::Status | Slash::Diff) => {
-                return Next::Say(refused(slash, error));
-            }
-            Some(Heard { question, .. }) => question.clone(),
-            None => return Next::Say("Codex was not asked.".to_owned()),
+    fn next(&mut self, cx: &mut Cx<'_>, task: &Task, mut heard: Vec<Heard>) -> Next {
+        match task {
+            Task::Status => return Next::Say(self.status(cx, heard)),
+            Task::Diff => return self.diff(heard),
+            Task::Mcp | Task::Skills | Task::Goal(_) | Task::Rename(_) | Task::Logout | Task::Start(_) => {}
+        }
+        let Some(Heard { question, result }) = heard.pop() else {
+            return Next::Say(UNREADABLE.to_owned());
         };
-        match (slash, last) {
-            (Slash::Status, _) => Next::Say(self.status(cx, heard)),
-            (Slash::Diff, _) => self.diff(heard),
-            (Slash::Mcp, _) => {
-                let cursor = match heard.last() {
-                    Some(Heard { result: Ok(CodexReply::Told(Told::McpServers { next, .. })), .. }) => {
-                        next.clone()
-                    }
-                    Some(_) | None => None,
-                };
-                match cursor {
-                    Some(cursor) if heard.len() < PAGES => {
-                        let more = vec![(Question::Servers, self.servers(Some(cursor)))];
-                        Next::Ask(heard, more)
-                    }
-                    Some(_) | None => {
-                        let servers = heard.into_iter().filter_map(|it| match it.result {
-                            Ok(CodexReply::Told(Told::McpServers { servers, .. })) => Some(servers),
-                            Ok(_) | Err(_) => None,
-                        });
-                        let servers: Vec<_> = servers.flatten().collect();
-                        Next::Say(mcp::table(&servers))
-                    }
+        let reply = match result {
+            Ok(reply) => reply,
+            Err(error) => return Next::Say(refused(&error)),
+        };
+        match (task, reply) {
+            (Task::Mcp, CodexReply::Told(Told::McpServers { servers, next })) => match next {
+                Some(cursor) if heard.len() < PAGES => {
+                    let more = vec![(Question::Servers, self.servers(Some(cursor)))];
+                    let reply = CodexReply::Told(Told::McpServers { servers, next: None });
+                    heard.push(Heard { question, result: Ok(reply) });
+                    Next::Ask(heard, more)
                 }
+                Some(_) | None => {
+                    let mut all: Vec<_> = heard.into_iter().flat_map(|it| page(it.result)).collect();
+                    all.extend(servers);
+                    Next::Say(mcp::table(&all))
+                }
+            },
+            (Task::Skills, CodexReply::Told(Told::Skills(list))) => {
+                self.skills_are(cx, &list);
+                Next::Say(skills::table(&list))
             }
-            (Slash::Skills, _) => match heard.pop().map(|it| it.result) {
-                Some(Ok(CodexReply::Told(Told::Skills(list)))) => {
-                    self.skills_are(cx, &list);
-                    Next::Say(skills::table(&list))
-                }
-                Some(_) | None => Next::Say(UNREADABLE.to_owned()),
-            },
-            (Slash::Logout, _) => Next::Say(SIGNED_OUT.to_owned()),
-            (Slash::Rename(name), _) => Next::Say(format!("This session is called “{name}” now.")),
-            (Slash::Goal(act), Question::Goal) => match (heard.pop().map(|it| it.result), act) {
-                (Some(Ok(CodexReply::Goal(Some(_)))), GoalAct::Clear) => {
-                    let request = CodexRequest::GoalClear { thread: self.thread.clone() };
-                    Next::Ask(Vec::new(), vec![(Question::GoalChange, request)])
-                }
-                (Some(Ok(CodexReply::Goal(goal))), _) => Next::Say(goal_in_words(goal.as_ref())),
-                (Some(_) | None, _) => Next::Say(UNREADABLE.to_owned()),
-            },
-            (Slash::Goal(act), _) => {
-                if let Some(Ok(CodexReply::Goal(goal))) = heard.pop().map(|it| it.result) {
-                    self.goal_told(cx, goal);
-                }
+            (Task::Logout, _) => Next::Say(SIGNED_OUT.to_owned()),
+            (Task::Rename(name), _) => Next::Say(format!("This session is called “{name}” now.")),
+            (Task::Goal(GoalAct::Clear), CodexReply::Goal(Some(_))) if question == Question::Goal => {
+                let request = CodexRequest::GoalClear { thread: self.thread.clone() };
+                Next::Ask(Vec::new(), vec![(Question::GoalChange, request)])
+            }
+            (Task::Goal(_), CodexReply::Goal(goal)) if question == Question::Goal => {
+                Next::Say(goal_in_words(goal.as_ref()))
+            }
+            (Task::Goal(act), CodexReply::Goal(goal)) => {
+                self.goal_told(cx, goal);
                 Next::Say(changed_in_words(act))
             }
-            // Nothing of these is asked.
             _ => Next::Say(UNREADABLE.to_owned()),
         }
     }
@@ -311,17 +288,17 @@ impl Session {
                 Ok(_) => return Next::Say(UNREADABLE.to_owned()),
                 // One of many files: the rest is told.
                 Err(_) if it.question == Question::Added => continue,
-                Err(error) => return Next::Say(refused(&Slash::Diff, error)),
+                Err(error) => return Next::Say(refused(error)),
             };
-            match it.question {
-                // A difference is code 1 where two files are compared.
-                Question::Added => {
-                    is_told = true;
-                    diffs.push(end.stdout.as_str());
-                }
-                _ if end.code != 0 => return Next::Say(tree_diff::refusal(end)),
-                Question::Untracked => names = tree_diff::names(end),
-                _ => diffs.push(end.stdout.as_str()),
+            // A difference is code 1 where two files are compared.
+            let is_added = it.question == Question::Added;
+            is_told |= is_added;
+            if end.code != 0 && !is_added {
+                return Next::Say(tree_diff::refusal(end));
+            }
+            match it.question == Question::Untracked {
+                true => names = tree_diff::names(end),
+                false => diffs.push(end.stdout.as_str()),
             }
         }
         if names.is_empty() || is_told {
@@ -393,31 +370,25 @@ const UNREADABLE: &str = "Codex answered in a way that could not be read.";
 const SIGNED_OUT: &str = "You are signed out of Codex, and so is every Codex that shares its home folder. \
                           A model that needs an account answers again after the next sign-in (`codex login`).";
 
-fn needs_thread(slash: &Slash) -> bool {
-    match slash {
-        Slash::Mcp | Slash::Compact | Slash::Review(_) | Slash::Goal(_) | Slash::Rename(_) => true,
-        Slash::Ps
-        | Slash::Stop(_)
-        | Slash::Status
-        | Slash::Diff
-        | Slash::Skills
-        | Slash::Choice(..)
-        | Slash::Init
-        | Slash::Plan(_)
-        | Slash::Logout
-        | Slash::Misused(_)
-        | Slash::NotNow(_)
-        | Slash::Other { .. }
-        | Slash::Unknown { .. } => false,
+fn needs_thread(task: &Task) -> bool {
+    match task {
+        Task::Mcp | Task::Goal(_) | Task::Rename(_) | Task::Start(_) => true,
+        Task::Status | Task::Diff | Task::Skills | Task::Logout => false,
+    }
+}
+
+fn page(result: Result<CodexReply, CodexError>) -> Vec<McpServerState> {
+    match result {
+        Ok(CodexReply::Told(Told::McpServers { servers, .. })) => servers,
+        Ok(_) | Err(_) => Vec::new(),
     }
 }
 
 /// Codex's refusal of what a command asked.
-pub(crate) fn refused(slash: &Slash, error: &CodexError) -> String {
-    let is_without_goal = error.message.contains("no goal");
-    match slash {
-        Slash::Goal(_) if is_without_goal => goal_in_words(None),
-        _ => format!("Codex refused: {}.", error.message.trim_end_matches('.')),
+pub(crate) fn refused(error: &CodexError) -> String {
+    match error.message.contains("no goal") {
+        true => goal_in_words(None),
+        false => format!("Codex refused: {}.", error.message.trim_end_matches('.')),
     }
 }
 

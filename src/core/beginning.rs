@@ -11,7 +11,7 @@ use super::local::Need;
 use super::request::PromptPart;
 use super::rules::CollaborationMode;
 use super::session::Session;
-use super::slash::{self, Slash};
+use super::slash::{self, Slash, Start, Task};
 use super::status::grouped;
 use super::turn::Front;
 use super::update::{StopReason, Update};
@@ -65,7 +65,7 @@ impl Session {
                 reword(parts, |rest| rest);
                 Way::Prompt
             }
-            Slash::Compact | Slash::Review(_) if self.is_at_work() => Way::Local(Slash::NotNow(BUSY_OWN)),
+            Slash::Task(Task::Start(_)) if self.is_at_work() => Way::Local(Slash::NotNow(BUSY_OWN)),
             Slash::Other { name, .. } if self.skills.has(&name) => match self.is_at_work() {
                 true => Way::Local(Slash::NotNow(BUSY_SKILL)),
                 false => {
@@ -81,7 +81,14 @@ impl Session {
                 Way::Local(Slash::Unknown { name, near })
             }
             Slash::Other { .. } => Way::Prompt,
-            other => Way::Local(other),
+            local @ (Slash::Ps
+            | Slash::Stop(_)
+            | Slash::Task(_)
+            | Slash::Choice(..)
+            | Slash::Plan(None)
+            | Slash::Misused(_)
+            | Slash::NotNow(_)
+            | Slash::Unknown { .. }) => Way::Local(local),
         }
     }
 
@@ -90,14 +97,16 @@ impl Session {
     }
 
     /// Starts the turn of `/compact` or `/review`.
-    pub(crate) fn begin(&mut self, cx: &mut Cx<'_>, key: &PromptKey, slash: &Slash) {
+    pub(crate) fn begin(&mut self, cx: &mut Cx<'_>, key: &PromptKey, start: &Start) {
         if !matches!(self.front, Front::Idle) {
             return self.answer_local(cx, key, BUSY_OWN);
         }
         let thread = self.thread.clone();
-        let (own, inquiry) = match slash {
-            Slash::Review(target) => (Own::Review(None), Inquiry::Review { thread, target: target.clone() }),
-            _ => (Own::Compaction(self.usage.map(|(used, _)| used)), Inquiry::Compact { thread }),
+        let (own, inquiry) = match start {
+            Start::Review(target) => (Own::Review(None), Inquiry::Review { thread, target: target.clone() }),
+            Start::Compaction => {
+                (Own::Compaction(self.usage.map(|(used, _)| used)), Inquiry::Compact { thread })
+            }
         };
         self.locals.needs(key, Need::Turn);
         self.own = Some(own);
@@ -126,7 +135,7 @@ impl Session {
                     self.front = Front::Idle;
                     self.own = None;
                 }
-                self.answer_local(cx, key, &refused(&Slash::Compact, &error));
+                self.answer_local(cx, key, &refused(&error));
                 self.report(cx);
                 self.pump(cx);
                 self.close_if_done(cx);

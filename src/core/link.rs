@@ -95,6 +95,7 @@ pub(crate) enum Purpose {
     /// `skills/list`.
     Skills {
         session: SessionId,
+        asked: u64,
     },
     /// For a prompt that is answered here.
     Local {

@@ -12,7 +12,7 @@ use super::leftovers::Leftovers;
 use super::ps;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::Session;
-use super::slash::{Slash, Which};
+use super::slash::{Slash, Task, Which};
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
@@ -37,19 +37,20 @@ struct Local {
     /// v1: answered at its end.
     ticket: Option<Ticket>,
     key: PromptKey,
-    slash: Slash,
     need: Need,
 }
 
 /// What an answer needs.
 #[derive(Debug)]
 pub(crate) enum Need {
-    /// A look at what runs.
-    Survey,
+    /// Nothing.
+    Nothing,
+    /// A look at what runs: to show it, or to stop of it.
+    Survey(Option<Which>),
     /// The thread, which is not loaded.
-    Thread,
+    Thread(Task),
     /// So many answers of Codex's, and those that came.
-    Codex { open: usize, heard: Vec<Heard> },
+    Codex { task: Task, open: usize, heard: Vec<Heard> },
     /// The turn that it is.
     Turn,
 }
@@ -62,48 +63,35 @@ impl Locals {
 
     /// Whether a turn that is no answer to a message is about to begin.
     pub(crate) fn begins(&self) -> bool {
-        self.open.iter().any(|local| {
-            let is_own = matches!(local.slash, Slash::Compact | Slash::Review(_));
-            is_own && matches!(local.need, Need::Thread | Need::Turn)
-        })
+        self.open.iter().any(|local| matches!(local.need, Need::Turn | Need::Thread(Task::Start(_))))
     }
 
-    /// What a prompt that is being answered says.
-    pub(crate) fn slash(&self, key: &PromptKey) -> Option<Slash> {
-        self.open.iter().find(|local| local.key == *key).map(|local| local.slash.clone())
-    }
-
-    /// What it needs now.
+    /// What an answer needs now.
     pub(crate) fn needs(&mut self, key: &PromptKey, need: Need) {
         if let Some(local) = self.open.iter_mut().find(|local| local.key == *key) {
             local.need = need;
         }
     }
 
-    /// One that waits for answers of Codex's: how many, and those that came.
-    pub(crate) fn hearing(&mut self, key: &PromptKey) -> Option<(&Slash, &mut usize, &mut Vec<Heard>)> {
-        let local = self.open.iter_mut().find(|local| local.key == *key)?;
-        match &mut local.need {
-            Need::Codex { open, heard } => Some((&local.slash, open, heard)),
-            Need::Survey | Need::Thread | Need::Turn => None,
-        }
+    /// The need of a prompt that is being answered.
+    pub(crate) fn need(&mut self, key: &PromptKey) -> Option<&mut Need> {
+        self.open.iter_mut().find(|local| local.key == *key).map(|local| &mut local.need)
     }
 
-    pub(crate) fn needs_thread(&self, key: &PromptKey) -> bool {
-        self.open.iter().any(|local| local.key == *key && matches!(local.need, Need::Thread))
-    }
-
-    pub(crate) fn waiting_for_thread(&self) -> Vec<PromptKey> {
-        let waiting = self.open.iter().filter(|local| matches!(local.need, Need::Thread));
-        waiting.map(|local| local.key.clone()).collect()
+    pub(crate) fn waiting_for_thread(&self) -> Vec<(PromptKey, Task)> {
+        let waiting = self.open.iter().filter_map(|local| match &local.need {
+            Need::Thread(task) => Some((local.key.clone(), task.clone())),
+            Need::Nothing | Need::Survey(_) | Need::Codex { .. } | Need::Turn => None,
+        });
+        waiting.collect()
     }
 
     /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
     pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
         let waits = |local: &&Local| match local.need {
             Need::Codex { .. } | Need::Turn => true,
-            Need::Thread => is_for_good,
-            Need::Survey => false,
+            Need::Thread(_) => is_for_good,
+            Need::Nothing | Need::Survey(_) => false,
         };
         self.open.iter().filter(waits).map(|local| local.key.clone()).collect()
     }
@@ -131,7 +119,7 @@ impl Session {
             Version::V1 => (Some(ticket), None),
             Version::V2 => (None, Some(ticket)),
         };
-        self.locals.open.push(Local { ticket, key: key.clone(), slash: slash.clone(), need: Need::Survey });
+        self.locals.open.push(Local { ticket, key: key.clone(), need: Need::Nothing });
         self.report(cx);
         if let Some(ticket) = owed {
             let texts = parts.iter().filter_map(|part| match part {
@@ -143,7 +131,9 @@ impl Session {
             self.answer(cx, ticket, Reply::Inserted { message });
         }
         let text = match slash {
-            Slash::Ps | Slash::Stop(_) => return self.survey(cx),
+            Slash::Ps => return self.survey(cx, &key, None),
+            Slash::Stop(which) => return self.survey(cx, &key, Some(which)),
+            Slash::Task(task) => return self.inquire(cx, &key, task),
             Slash::Misused(usage) => format!("{usage}."),
             Slash::NotNow(why) => why.to_owned(),
             Slash::Unknown { name, near } => {
@@ -155,22 +145,14 @@ impl Session {
             }
             Slash::Choice(id, wanted) => self.choose(cx, id, wanted.as_deref()),
             Slash::Plan(_) => self.turn_plan_mode(cx),
-            Slash::Status
-            | Slash::Diff
-            | Slash::Mcp
-            | Slash::Skills
-            | Slash::Compact
-            | Slash::Review(_)
-            | Slash::Goal(_)
-            | Slash::Rename(_)
-            | Slash::Logout
-            | Slash::Init
-            | Slash::Other { .. } => return self.inquire(cx, &key),
+            // These are no local prompts; said all the same rather than left without an answer.
+            Slash::Init | Slash::Other { .. } => "This is a prompt for the model.".to_owned(),
         };
         self.answer_local(cx, &key, &text);
     }
 
-    fn survey(&mut self, cx: &mut Cx<'_>) {
+    fn survey(&mut self, cx: &mut Cx<'_>, key: &PromptKey, stop: Option<Which>) {
+        self.locals.needs(key, Need::Survey(stop));
         if self.locals.surveyed.is_none() {
             self.locals.surveyed = Some(cx.now);
             cx.out.push(Effect::Survey { session: self.id.clone(), thread: self.thread.clone() });
@@ -194,15 +176,17 @@ impl Session {
     }
 
     fn answer_locals(&mut self, cx: &mut Cx<'_>, found: Option<&[Found]>) {
-        let waits = |local: &mut Local| matches!(local.need, Need::Survey);
+        let waits = |local: &mut Local| matches!(local.need, Need::Survey(_));
         let surveyed: Vec<Local> = self.locals.open.extract_if(.., waits).collect();
         if surveyed.is_empty() {
             return;
         }
         for local in surveyed {
-            let text = match &local.slash {
-                Slash::Stop(which) => self.stop(cx, which, found),
-                _ => self.ps(found),
+            let text = match &local.need {
+                Need::Survey(Some(which)) => self.stop(cx, which, found),
+                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } | Need::Turn => {
+                    self.ps(found)
+                }
             };
             self.say_local(cx, local, &text);
         }

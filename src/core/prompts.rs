@@ -105,7 +105,8 @@ impl Session {
         }
         let turn = match &self.front {
             Front::Idle => None,
-            Front::Active(turn) if turn.is_steerable() => turn.id.clone(),
+            // Codex refuses to steer a compaction or a review.
+            Front::Active(turn) if turn.is_steerable() && self.own.is_none() => turn.id.clone(),
             Front::Starting { .. } | Front::Active(_) => return,
         };
         let Some(prompt) = self.prompts.front_mut() else { return };
@@ -133,7 +134,11 @@ impl Session {
         let Some(mut prompt) = self.prompts.pop_front() else { return };
         let said = prompt.parts.clone();
         prompt.undecided = false;
-        match slash::parse(&said).map(|slash| self.way_of(cx, slash, &mut prompt.parts)) {
+        // What comes after it does not keep it waiting.
+        let later = std::mem::take(&mut self.prompts);
+        let way = slash::parse(&said).map(|slash| self.way_of(cx, slash, &mut prompt.parts));
+        self.prompts = later;
+        match way {
             Some(Way::Local(slash)) => {
                 self.local(cx, prompt.ticket, &said, prompt.key.clone(), slash);
                 let Some(message) = self.inserted.get(&prompt.key).cloned() else { return };
@@ -308,7 +313,11 @@ impl Session {
         }
         let ours = key.as_ref().and_then(|key| self.prompts.iter().position(|prompt| prompt.key == *key));
         // A v1 client shows what it sent by itself; what Codex asks a reviewer, nobody said.
-        if (ours.is_none() || cx.version() == Version::V2) && !self.is_reviewing() {
+        let is_shown = match ours {
+            Some(_) => cx.version() == Version::V2,
+            None => !self.is_reviewing(),
+        };
+        if is_shown {
             self.emit(cx, Update::UserMessage { message: message.clone(), content });
         }
         if let Some(key) = key {

@@ -14,8 +14,9 @@ use super::update::{Command, Update};
 pub(crate) struct Skills {
     list: Vec<Skill>,
     is_known: bool,
-    /// So many answers are on their way; only the last one counts.
-    awaited: usize,
+    /// Number of the newest question, and of the newest one that is answered.
+    asked: u64,
+    answered: u64,
 }
 
 impl Skills {
@@ -35,7 +36,6 @@ impl Skills {
     /// The app-server is gone: nothing is answered any more.
     pub(crate) fn give_up(&mut self) {
         self.is_known = true;
-        self.awaited = 0;
     }
 
     /// All commands: a command of ours goes before a skill of the same name.
@@ -55,16 +55,25 @@ impl Session {
         if cx.link.is_down() {
             return self.skills.give_up();
         }
-        self.skills.awaited += 1;
+        self.skills.asked += 1;
         let request = Inquiry::Skills { cwd: self.place.cwd.clone(), afresh: false };
-        cx.link.call(Purpose::Skills { session: self.id.clone() }, CodexRequest::Inquiry(request), cx.out);
+        let purpose = Purpose::Skills { session: self.id.clone(), asked: self.skills.asked };
+        cx.link.call(purpose, CodexRequest::Inquiry(request), cx.out);
     }
 
     /// Codex answered; without skills their names are unknown commands.
-    pub(crate) fn skills_read(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
-        self.skills.awaited = self.skills.awaited.saturating_sub(1);
+    pub(crate) fn skills_read(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: u64,
+        result: Result<CodexReply, CodexError>,
+    ) {
+        // What was asked later is known already.
+        if asked < self.skills.answered {
+            return;
+        }
+        self.skills.answered = asked;
         match result {
-            Ok(CodexReply::Told(Told::Skills(_))) if self.skills.awaited > 0 => return,
             Ok(CodexReply::Told(Told::Skills(list))) => self.skills_are(cx, &list),
             Ok(_) => {}
             Err(error) => {

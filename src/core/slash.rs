@@ -13,30 +13,14 @@ pub(crate) enum Slash {
     Ps,
     /// `/stop`.
     Stop(Which),
-    /// `/status`.
-    Status,
-    /// `/diff`.
-    Diff,
-    /// `/mcp`.
-    Mcp,
-    /// `/skills`.
-    Skills,
+    /// What Codex has to be asked for.
+    Task(Task),
     /// `/model`, `/mode`: shown without a value, chosen with one.
     Choice(&'static str, Option<String>),
-    /// `/compact`.
-    Compact,
-    /// `/review`.
-    Review(ReviewTarget),
     /// `/init`.
     Init,
     /// `/plan`: a turn in plan mode with this text, else the mode is turned on or off.
     Plan(Option<String>),
-    /// `/goal`.
-    Goal(GoalAct),
-    /// `/rename`.
-    Rename(String),
-    /// `/logout`.
-    Logout,
     /// A command of ours with arguments that it does not take: how it is used.
     Misused(&'static str),
     /// Cannot be done at this moment, for this reason.
@@ -45,6 +29,34 @@ pub(crate) enum Slash {
     Other { name: String, rest: String, is_line: bool },
     /// No command has this name; the nearest, if any.
     Unknown { name: String, near: Option<String> },
+}
+
+/// What Codex is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// `/status`.
+    Status,
+    /// `/diff`.
+    Diff,
+    /// `/mcp`.
+    Mcp,
+    /// `/skills`.
+    Skills,
+    /// `/goal`.
+    Goal(GoalAct),
+    /// `/rename`.
+    Rename(String),
+    /// `/logout`.
+    Logout,
+    /// `/compact`, `/review`: a turn of its own.
+    Start(Start),
+}
+
+/// A turn that is no answer to a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Compaction,
+    Review(ReviewTarget),
 }
 
 /// What `/stop` is to stop.
@@ -130,30 +142,30 @@ pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
         "ps" if rest.is_empty() => Slash::Ps,
         "ps" => Slash::Misused("`/ps` takes no argument"),
         "stop" => stop(rest),
-        "status" if rest.is_empty() => Slash::Status,
+        "status" if rest.is_empty() => Slash::Task(Task::Status),
         "status" => Slash::Misused("`/status` takes no argument"),
-        "diff" if rest.is_empty() => Slash::Diff,
+        "diff" if rest.is_empty() => Slash::Task(Task::Diff),
         "diff" => Slash::Misused("`/diff` takes no argument"),
-        "mcp" if rest.is_empty() => Slash::Mcp,
+        "mcp" if rest.is_empty() => Slash::Task(Task::Mcp),
         "mcp" => Slash::Misused("`/mcp` takes no argument"),
-        "skills" if rest.is_empty() => Slash::Skills,
+        "skills" if rest.is_empty() => Slash::Task(Task::Skills),
         "skills" => Slash::Misused("`/skills` takes no argument; a skill is a command of its own"),
-        "logout" if rest.is_empty() => Slash::Logout,
+        "logout" if rest.is_empty() => Slash::Task(Task::Logout),
         "logout" => Slash::Misused("`/logout` takes no argument"),
-        "compact" if rest.is_empty() => Slash::Compact,
+        "compact" if rest.is_empty() => Slash::Task(Task::Start(Start::Compaction)),
         "compact" => Slash::Misused("`/compact` takes no argument"),
         "model" => Slash::Choice("model", some(rest)),
         "mode" => Slash::Choice("mode", some(rest)),
         "review" => review(rest),
-        "goal" => Slash::Goal(match rest {
+        "goal" => Slash::Task(Task::Goal(match rest {
             "" => GoalAct::Show,
             "pause" => GoalAct::Pause,
             "resume" => GoalAct::Resume,
             "clear" => GoalAct::Clear,
             objective => GoalAct::Set(objective.to_owned()),
-        }),
+        })),
         "rename" if rest.is_empty() => Slash::Misused("`/rename` takes the new title"),
-        "rename" => Slash::Rename(rest.to_owned()),
+        "rename" => Slash::Task(Task::Rename(rest.to_owned())),
         _ => Slash::Other { name: name.to_owned(), rest: rest.to_owned(), is_line },
     })
 }
@@ -169,11 +181,12 @@ fn stop(rest: &str) -> Slash {
 }
 
 fn review(rest: &str) -> Slash {
+    let of = |target| Slash::Task(Task::Start(Start::Review(target)));
     let mut words = rest.split_whitespace();
     match (words.next(), words.next(), words.next()) {
-        (None, ..) => Slash::Review(ReviewTarget::Uncommitted),
-        (Some("branch"), Some(name), None) => Slash::Review(ReviewTarget::Branch(name.to_owned())),
-        (Some("commit"), Some(sha), None) => Slash::Review(ReviewTarget::Commit(sha.to_owned())),
+        (None, ..) => of(ReviewTarget::Uncommitted),
+        (Some("branch"), Some(name), None) => of(ReviewTarget::Branch(name.to_owned())),
+        (Some("commit"), Some(sha), None) => of(ReviewTarget::Commit(sha.to_owned())),
         (Some(_), ..) => Slash::Misused(REVIEW_USAGE),
     }
 }
@@ -201,7 +214,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::{GoalAct, REVIEW_USAGE, STOP_USAGE, Slash, Which, is_name, nearest, parse};
+    use super::{GoalAct, REVIEW_USAGE, STOP_USAGE, Slash, Start, Task, Which, is_name, nearest, parse};
     use crate::core::inquiry::ReviewTarget;
     use crate::core::request::PromptPart;
 
@@ -211,6 +224,10 @@ mod tests {
 
     fn other(name: &str, rest: &str) -> Option<Slash> {
         Some(Slash::Other { name: name.to_owned(), rest: rest.to_owned(), is_line: true })
+    }
+
+    fn review(target: ReviewTarget) -> Option<Slash> {
+        Some(Slash::Task(Task::Start(Start::Review(target))))
     }
 
     #[test]
@@ -232,17 +249,20 @@ mod tests {
     fn arguments_are_read_where_there_are_some() {
         assert_eq!(of("/model"), Some(Slash::Choice("model", None)));
         assert_eq!(of("/mode  auto "), Some(Slash::Choice("mode", Some("auto".to_owned()))));
-        assert_eq!(of("/review"), Some(Slash::Review(ReviewTarget::Uncommitted)));
-        assert_eq!(of("/review branch main"), Some(Slash::Review(ReviewTarget::Branch("main".to_owned()))));
-        assert_eq!(of("/review commit a1b2"), Some(Slash::Review(ReviewTarget::Commit("a1b2".to_owned()))));
+        assert_eq!(of("/review"), review(ReviewTarget::Uncommitted));
+        assert_eq!(of("/review branch main"), review(ReviewTarget::Branch("main".to_owned())));
+        assert_eq!(of("/review commit a1b2"), review(ReviewTarget::Commit("a1b2".to_owned())));
         for misused in ["/review main", "/review branch", "/review commit a b"] {
             assert_eq!(of(misused), Some(Slash::Misused(REVIEW_USAGE)), "{misused}");
         }
-        assert_eq!(of("/rename A  title"), Some(Slash::Rename("A  title".to_owned())));
+        assert_eq!(of("/rename A  title"), Some(Slash::Task(Task::Rename("A  title".to_owned()))));
         assert_eq!(of("/rename "), Some(Slash::Misused("`/rename` takes the new title")));
-        assert_eq!(of("/goal"), Some(Slash::Goal(GoalAct::Show)));
-        assert_eq!(of("/goal clear"), Some(Slash::Goal(GoalAct::Clear)));
-        assert_eq!(of("/goal clear the path"), Some(Slash::Goal(GoalAct::Set("clear the path".to_owned()))));
+        assert_eq!(of("/goal"), Some(Slash::Task(Task::Goal(GoalAct::Show))));
+        assert_eq!(of("/goal clear"), Some(Slash::Task(Task::Goal(GoalAct::Clear))));
+        assert_eq!(
+            of("/goal clear the path"),
+            Some(Slash::Task(Task::Goal(GoalAct::Set("clear the path".to_owned()))))
+        );
     }
 
     #[test]

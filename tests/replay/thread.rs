@@ -381,6 +381,9 @@ impl Thread {
 
     fn steer(&mut self, params: &Value) -> (Value, Vec<Later>) {
         match self.turn.clone() {
+            Some(_) if self.part.is_some() => {
+                (json!({"error": {"code": -32600, "message": "cannot steer a review turn"}}), Vec::new())
+            }
             Some(turn) if params["expectedTurnId"] == turn.as_str() => {
                 (json!({"result": {"turnId": turn}}), self.show(params, &turn))
             }
