@@ -6,6 +6,8 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
+#[path = "faults/commands.rs"]
+mod commands;
 #[path = "faults/deaths.rs"]
 mod deaths;
 #[path = "faults/hangs.rs"]

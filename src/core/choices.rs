@@ -56,6 +56,9 @@ impl Chosen {
     /// The thread was loaded again; what was chosen since the last turn still holds.
     pub(crate) fn renew(&mut self, thread: &ThreadOpened) {
         self.learn_rules(thread.rules.clone(), thread.collaboration);
+        // One that says nothing, as a new one does, may not know the mode.
+        let is_default = self.collaboration == CollaborationMode::Default;
+        self.is_mode_fresh |= thread.collaboration.is_none() && !is_default;
         self.learn(Some(thread.model.clone()), thread.effort.clone(), thread.preset);
     }
 

@@ -178,8 +178,8 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
-        if matches!(update, Update::CallOpened(_)) && matches!(self.front, Front::Idle) && self.held.is_none()
-        {
+        let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
+        if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
             self.say_woken(cx);
         }
         match &mut self.held {
