@@ -167,7 +167,7 @@ impl Session {
             }
             Some(Need::Codex { .. }) => format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000),
             Some(Need::Thread(_)) => "Codex has not loaded the session again.".to_owned(),
-            Some(Need::Nothing | Need::Survey(_) | Need::Turn) | None => return,
+            Some(Need::Nothing | Need::Survey(_)) | None => return,
         };
         self.answer_local(cx, key, &text);
     }

@@ -7,7 +7,6 @@ use super::cx::Cx;
 use super::ids::{MessageId, PromptKey, TurnId};
 use super::inquiry::{Inquiry, Told};
 use super::link::Purpose;
-use super::local::Need;
 use super::request::PromptPart;
 use super::rules::CollaborationMode;
 use super::session::Session;
@@ -108,9 +107,10 @@ impl Session {
                 (Own::Compaction(self.usage.map(|(used, _)| used)), Inquiry::Compact { thread })
             }
         };
-        self.locals.needs(key, Need::Turn);
+        // What ends the turn ends the prompt.
+        let waiting = self.locals.hand_over(key).into_iter().collect();
         self.own = Some(own);
-        self.front = Front::Starting { cancelled: false, waiting: Vec::new(), choices: Choices::default() };
+        self.front = Front::Starting { cancelled: false, waiting, choices: Choices::default() };
         let purpose = Purpose::Begin { session: self.id.clone(), key: key.clone() };
         cx.link.call(purpose, CodexRequest::Inquiry(inquiry), cx.out);
     }
@@ -131,16 +131,27 @@ impl Session {
             }
             Ok(_) => {}
             Err(error) => {
-                if matches!(self.front, Front::Starting { .. }) {
-                    self.front = Front::Idle;
-                    self.own = None;
-                }
-                self.answer_local(cx, key, &refused(&error));
-                self.report(cx);
+                self.not_begun(cx, key, &error);
                 self.pump(cx);
                 self.close_if_done(cx);
             }
         }
+    }
+
+    /// Codex refused to begin it: said, and the prompt is over.
+    fn not_begun(&mut self, cx: &mut Cx<'_>, key: &PromptKey, error: &CodexError) {
+        let Front::Starting { cancelled, waiting, .. } = &mut self.front else { return };
+        let (cancelled, waiting) = (*cancelled, std::mem::take(waiting));
+        self.front = Front::Idle;
+        self.own = None;
+        let message = MessageId::new(format!("local-{key}-answer"));
+        self.emit(cx, Update::AgentMessage { message, text: refused(error) });
+        let stop = if cancelled { StopReason::Cancelled } else { StopReason::EndTurn };
+        for ticket in waiting {
+            let reply = self.turn_ended(stop.clone());
+            self.answer(cx, ticket, reply);
+        }
+        self.report_end(cx, stop);
     }
 
     /// The turn in a review that an interrupt has to name; `None`: it is not known yet.

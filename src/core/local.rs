@@ -51,8 +51,6 @@ pub(crate) enum Need {
     Thread(Task),
     /// So many answers of Codex's, and those that came.
     Codex { task: Task, open: usize, heard: Vec<Heard> },
-    /// The turn that it is.
-    Turn,
 }
 
 impl Locals {
@@ -61,9 +59,9 @@ impl Locals {
         !self.open.is_empty()
     }
 
-    /// Whether a turn that is no answer to a message is about to begin.
+    /// Whether a turn that is no answer to a message begins once its thread is loaded.
     pub(crate) fn begins(&self) -> bool {
-        self.open.iter().any(|local| matches!(local.need, Need::Turn | Need::Thread(Task::Start(_))))
+        self.open.iter().any(|local| matches!(local.need, Need::Thread(Task::Start(_))))
     }
 
     /// What an answer needs now.
@@ -81,7 +79,7 @@ impl Locals {
     pub(crate) fn waiting_for_thread(&self) -> Vec<(PromptKey, Task)> {
         let waiting = self.open.iter().filter_map(|local| match &local.need {
             Need::Thread(task) => Some((local.key.clone(), task.clone())),
-            Need::Nothing | Need::Survey(_) | Need::Codex { .. } | Need::Turn => None,
+            Need::Nothing | Need::Survey(_) | Need::Codex { .. } => None,
         });
         waiting.collect()
     }
@@ -89,17 +87,17 @@ impl Locals {
     /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
     pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
         let waits = |local: &&Local| match local.need {
-            Need::Codex { .. } | Need::Turn => true,
+            Need::Codex { .. } => true,
             Need::Thread(_) => is_for_good,
             Need::Nothing | Need::Survey(_) => false,
         };
         self.open.iter().filter(waits).map(|local| local.key.clone()).collect()
     }
 
-    /// The turn has begun, and its end is that of these prompts.
-    pub(crate) fn begun(&mut self) -> Vec<Ticket> {
-        let is_turn = |local: &mut Local| matches!(local.need, Need::Turn);
-        self.open.extract_if(.., is_turn).filter_map(|local| local.ticket).collect()
+    /// A prompt that is no longer answered here; v1: with its answer.
+    pub(crate) fn hand_over(&mut self, key: &PromptKey) -> Option<Ticket> {
+        let at = self.open.iter().position(|local| local.key == *key)?;
+        self.open.remove(at).ticket
     }
 }
 
@@ -184,9 +182,7 @@ impl Session {
         for local in surveyed {
             let text = match &local.need {
                 Need::Survey(Some(which)) => self.stop(cx, which, found),
-                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } | Need::Turn => {
-                    self.ps(found)
-                }
+                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } => self.ps(found),
             };
             self.say_local(cx, local, &text);
         }

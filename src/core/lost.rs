@@ -48,7 +48,8 @@ impl Session {
                 (*cancelled, std::mem::take(waiting), std::mem::take(choices));
             self.chosen.give_back(choices);
             self.front = Front::Idle;
-            if !waiting.is_empty() {
+            // A turn of its own has no prompt that could be refused: it ends with the app-server.
+            if !waiting.is_empty() || self.own.is_some() {
                 let mut turn = Turn::new(None, waiting);
                 turn.cancelled = cancelled;
                 self.front = Front::Active(turn);

@@ -119,8 +119,7 @@ impl Session {
                 self.say_woken(cx);
                 self.front = Front::Active(Turn::by_itself(turn));
             }
-            Front::Starting { cancelled, mut waiting, choices: _ } => {
-                waiting.extend(self.locals.begun());
+            Front::Starting { cancelled, waiting, choices: _ } => {
                 let mut active = Turn::new(Some(turn), waiting);
                 active.cancelled = cancelled;
                 self.front = Front::Active(active);
