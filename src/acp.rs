@@ -19,6 +19,7 @@ mod place;
 mod prompt;
 mod raw;
 mod read;
+mod sign_in;
 mod time;
 mod v1;
 mod v2;
@@ -34,6 +35,7 @@ use crate::core::effect::Anomaly;
 use crate::core::ids::{AskId, RequestId, SessionId};
 use crate::core::input::FromClient;
 use crate::core::request::{ClientProfile, Reply, Ticket, Version};
+use crate::core::sign_in::Means;
 use crate::core::update::Update;
 use std::collections::BTreeMap;
 
@@ -42,6 +44,8 @@ use std::collections::BTreeMap;
 pub struct AgentInfo {
     pub name: String,
     pub version: String,
+    /// What there is to sign in with.
+    pub sign_in: Means,
 }
 
 /// What one line of the client means.
@@ -176,6 +180,25 @@ impl Edge {
         let line = line.ok_or_else(|| failed("the question cannot be expressed in ACP"))?;
         self.asks.insert(ask, OpenAsk::Waiting(kind));
         Ok(line)
+    }
+
+    /// The request line of a question about a request of the client's.
+    ///
+    /// # Errors
+    /// As `ask`; only a page can be asked for so.
+    pub fn ask_beside(&mut self, ask: AskId, request: &RequestId, question: &Ask) -> Result<String, Answer> {
+        let failed = |message: &str| Answer::Failed { message: message.to_owned() };
+        let page = match (question, &self.speaks) {
+            (Ask::Url { message, elicitation, url }, Some(speaks)) if speaks.profile.elicitation_url => {
+                let page = sign_in::Page { request, message, elicitation, url };
+                sign_in::ask(speaks.profile.version, ask, &page)
+            }
+            (Ask::Url { .. } | Ask::Permission(_) | Ask::Form { .. } | Ask::Questions { .. }, _) => {
+                return Err(failed("the client does not take this question"));
+            }
+        };
+        self.asks.insert(ask, OpenAsk::Waiting(AskKind::Elicitation));
+        Ok(page)
     }
 
     /// `$/cancel_request` for an open question; `None` if it is answered or withdrawn already.

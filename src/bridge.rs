@@ -44,13 +44,17 @@ impl Bridge {
     pub fn new(settings: Settings) -> Self {
         let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         Self {
-            core: Core::new(settings),
-            acp: acp::Edge::new(acp::AgentInfo { name: name.into(), version: version.into() }),
+            acp: acp::Edge::new(acp::AgentInfo {
+                name: name.into(),
+                version: version.into(),
+                sign_in: settings.sign_in.clone(),
+            }),
             codex: codex::Edge::new(codex::ClientInfo {
                 name: name.into(),
                 title: name.into(),
                 version: version.into(),
             }),
+            core: Core::new(settings),
             heard: None,
             garbage: 0,
             inputs: VecDeque::new(),
@@ -196,6 +200,14 @@ impl Bridge {
                     Ok(line) => out.push(Departure::ToClient(line)),
                     Err(answer) => self.inputs.push_back(Input::Client(FromClient::Answered { ask, answer })),
                 },
+                Effect::AskBeside { ask, request, question } => {
+                    match self.acp.ask_beside(ask, &request, &question) {
+                        Ok(line) => out.push(Departure::ToClient(line)),
+                        Err(answer) => {
+                            self.inputs.push_back(Input::Client(FromClient::Answered { ask, answer }));
+                        }
+                    }
+                }
                 Effect::Withdraw { ask } => out.extend(self.acp.withdraw(ask).map(Departure::ToClient)),
                 Effect::Call { call, request } => {
                     let line = self.codex.call(call, &request);

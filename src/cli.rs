@@ -5,9 +5,10 @@ mod config;
 mod tests;
 
 use crate::cmd::doctor::setup::{Setup, absolute};
-use crate::cmd::{doctor, explain, map, replay};
+use crate::cmd::{doctor, explain, login, map, replay};
 use crate::core::codex::Preset;
 use crate::core::settings::Settings;
+use crate::core::sign_in::{Means, Program, Secret};
 use crate::locate::Sought;
 use crate::logging;
 use crate::run::{self, Options, RunError};
@@ -15,7 +16,7 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,7 +45,10 @@ Report a problem with what was said on both sides (secrets are taken out; look b
 
 Environment:
   CODEX_PATH           the codex program, like --codex
-  CODEX_HOME           codex's own home; passed on, as is CODEX_API_KEY and OPENAI_API_KEY
+  CODEX_HOME           codex's own home; passed on
+  CODEX_API_KEY        an API key, given to codex where nobody is signed in
+  OPENAI_API_KEY       an API key, given to codex where the client chooses that method
+  NO_BROWSER           sign in with a code, not with a page on this machine
   CODEX_CONFIG         a JSON object of codex settings, like several -c
   MODEL_PROVIDER       like -c model_provider=...
   INITIAL_AGENT_MODE   read-only, auto or full-access for new sessions
@@ -99,6 +103,8 @@ enum Command {
     Map(map::MapArgs),
     /// Say whether this machine is ready, and how to set up a client
     Doctor(CodexArgs),
+    /// Sign in: `codex login` of the codex that the agent runs
+    Login(login::LoginArgs),
 }
 
 /// What the environment says, read once.
@@ -113,6 +119,9 @@ struct Environment {
     model_provider: Option<String>,
     initial_agent_mode: Option<String>,
     stop_grace: Option<String>,
+    no_browser: bool,
+    codex_key: Option<Secret>,
+    openai_key: Option<Secret>,
 }
 
 /// Runs the program.
@@ -153,6 +162,10 @@ impl Cli {
                     Ok(map::Outcome::Same | map::Outcome::Different) => {}
                 }
                 Ok(code)
+            }
+            Some(Command::Login(args)) => {
+                let options = self.agent.options(environment)?;
+                Ok(login::run(&args, &options.codex, &options.overrides, environment.no_browser)?)
             }
             Some(Command::Doctor(args)) => {
                 self.agent.codex.extend(args);
@@ -211,7 +224,7 @@ impl AgentArgs {
             codex: self.codex.sought(environment),
             overrides,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
-            settings: Settings { preset, stop_grace: grace, ..plain },
+            settings: Settings { preset, stop_grace: grace, sign_in: self.codex.means(environment), ..plain },
         })
     }
 }
@@ -231,6 +244,23 @@ impl CodexArgs {
         }
     }
 
+    /// What there is to sign in with.
+    fn means(&self, environment: &Environment) -> Means {
+        let codex = self.codex.as_ref().or(environment.codex.as_ref());
+        let codex = codex.map(|it| ("CODEX_PATH".to_owned(), program(it)));
+        let home = environment.codex_home.as_ref().map(|it| ("CODEX_HOME".to_owned(), absolute(it)));
+        let us = std::env::current_exe().ok();
+        Means {
+            no_browser: environment.no_browser,
+            codex_key: environment.codex_key.clone(),
+            openai_key: environment.openai_key.clone(),
+            program: us.map(|us| Program {
+                path: us.display().to_string(),
+                env: codex.into_iter().chain(home).collect(),
+            }),
+        }
+    }
+
     /// What a client has to give us, so that we find there what we find here.
     fn setup(&self, environment: &Environment) -> Setup {
         let home = environment.codex_home.as_ref().map(|it| ("CODEX_HOME", absolute(it)));
@@ -239,6 +269,7 @@ impl CodexArgs {
             config: self.config.clone(),
             env: home.into_iter().chain(provider).collect(),
             has_codex_config: environment.codex_config.is_some(),
+            has_codex_key: environment.codex_key.is_some(),
         }
     }
 }
@@ -259,7 +290,18 @@ impl Environment {
             model_provider: text("MODEL_PROVIDER"),
             initial_agent_mode: text("INITIAL_AGENT_MODE"),
             stop_grace: text("APPSERVER_ACP_STOP_GRACE"),
+            no_browser: text("NO_BROWSER").is_some(),
+            codex_key: text("CODEX_API_KEY").map(Secret::new),
+            openai_key: text("OPENAI_API_KEY").map(Secret::new),
         }
+    }
+}
+
+/// A program as it is found from another directory; a bare name is looked up on PATH there too.
+fn program(codex: &Path) -> String {
+    match codex.components().count() {
+        0 | 1 => codex.display().to_string(),
+        _ => absolute(codex),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns which calls are open and which requests are owed an answer. Pure: no I/O, no time, no process.
 
+mod account;
 mod answer;
 mod ask;
 mod command;

@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod account;
 mod answers;
 pub mod ask;
 mod asking;
@@ -26,6 +27,7 @@ mod leftovers;
 mod link;
 mod listing;
 mod local;
+mod login;
 mod lost;
 mod mcp;
 mod models;
@@ -40,6 +42,7 @@ mod requests;
 pub mod rules;
 mod session;
 pub mod settings;
+pub mod sign_in;
 mod skills;
 mod slash;
 mod standing;
@@ -53,8 +56,10 @@ mod tree_diff;
 mod turn;
 pub mod update;
 pub mod vitals;
+mod waking;
 mod watching;
 
+use self::account::Account;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
@@ -67,6 +72,7 @@ use self::renewal::Renewals;
 use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
+use self::sign_in::TerminalSignIn;
 use self::sweeper::Sweeper;
 use self::timer::Timers;
 use self::update::Severity;
@@ -81,6 +87,7 @@ pub struct Core {
     timers: Timers,
     desk: Desk,
     models: Catalogue,
+    account: Account,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
     /// Resumes whose thread is not loaded yet.
@@ -106,6 +113,7 @@ impl Core {
             elicitation_form: false,
             elicitation_url: false,
             notices: false,
+            terminal_sign_in: TerminalSignIn::No,
             name: None,
         };
         Self {
@@ -115,6 +123,7 @@ impl Core {
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
+            account: Account::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
             arriving: BTreeMap::new(),
@@ -146,6 +155,7 @@ impl Core {
     pub fn needs_codex(&self) -> bool {
         self.leaving.is_some()
             || self.link.awaited().is_some()
+            || self.account.is_awaited()
             || self.desk.has_stops()
             || self.sessions.values().any(|session| session.closing.is_some())
     }

@@ -5,6 +5,7 @@
 pub mod line;
 mod reach;
 pub mod rules;
+mod settings;
 pub mod step;
 mod survey;
 #[cfg(test)]

@@ -22,6 +22,8 @@ mod prompts;
 mod resumes;
 #[path = "faults/rig.rs"]
 mod rig;
+#[path = "faults/signin.rs"]
+mod signin;
 #[path = "faults/standing.rs"]
 mod standing;
 #[path = "faults/watches.rs"]

@@ -154,6 +154,7 @@ impl Desk {
                 recording.for_session(&recording.opened, self.n_opened)
             }
             Some("turn/start") => recording.turn.clone(),
+            Some("account/read") => json!({"account": null, "requiresOpenaiAuth": false}),
             Some("model/list" | "thread/backgroundTerminals/list") => json!({"data": [], "nextCursor": null}),
             _ => json!({}),
         };

@@ -10,6 +10,7 @@ use super::prompt::PromptParams;
 use crate::core::failure::Failure;
 use crate::core::ids::{SessionId, TerminalId, ToolCallId};
 use crate::core::request::{OptionInput, Request, Version};
+use crate::core::sign_in::SignIn;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,6 +20,12 @@ use std::path::Path;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionParams {
     pub(crate) session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SignInParams {
+    method_id: String,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +87,14 @@ pub(crate) fn request(
     params: Option<&RawValue>,
 ) -> Result<Request, Failure> {
     Ok(match method {
+        method::AUTHENTICATE | method::AUTH_LOGIN => {
+            let id = read::<SignInParams>(params)?.method_id;
+            let method = SignIn::named(&id);
+            let unknown =
+                || Failure::InvalidParams("methodId names none of the authMethods of initialize".into());
+            Request::SignIn { method: method.ok_or_else(unknown)? }
+        }
+        method::LOGOUT | method::AUTH_LOGOUT => Request::SignOut,
         method::SESSION_NEW => Request::NewSession(read::<PlaceParams>(params)?.check(version)?),
         method::SESSION_LOAD => resume(version, params, true)?,
         method::SESSION_RESUME => {

@@ -3,8 +3,10 @@
 use super::AgentInfo;
 use super::error::{RpcError, rpc_error};
 use super::params::{Misfit, read};
+use super::sign_in;
 use crate::core::failure::Failure;
 use crate::core::request::{ClientProfile, TerminalDisplay, Version};
+use crate::core::sign_in::TerminalSignIn;
 use agent_client_protocol_schema::{ProtocolVersion, v1, v2};
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,10 +34,10 @@ pub(crate) fn decode(params: Option<&RawValue>) -> Result<ClientProfile, RpcErro
 }
 
 /// The result of `initialize`.
-pub(crate) fn result(version: Version, agent: &AgentInfo) -> Value {
-    let value = match version {
-        Version::V1 => serde_json::to_value(result_v1(agent)),
-        Version::V2 => serde_json::to_value(result_v2(agent)),
+pub(crate) fn result(profile: &ClientProfile, agent: &AgentInfo) -> Value {
+    let value = match profile.version {
+        Version::V1 => serde_json::to_value(result_v1(profile, agent)),
+        Version::V2 => serde_json::to_value(result_v2(profile, agent)),
     };
     value.expect("capabilities are plain data")
 }
@@ -79,6 +81,13 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
         elicitation_form: capabilities["elicitation"]["form"].is_object(),
         elicitation_url: capabilities["elicitation"]["url"].is_object(),
         notices: capabilities["session"]["notices"].is_object(),
+        terminal_sign_in: match capabilities["auth"]["terminal"] == Value::Bool(true) {
+            true => TerminalSignIn::Declared,
+            false if capabilities["_meta"][sign_in::TERMINAL_META] == Value::Bool(true) => {
+                TerminalSignIn::Meta
+            }
+            false => TerminalSignIn::No,
+        },
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
     }
 }
@@ -91,6 +100,10 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
         elicitation_form: capabilities["elicitation"]["form"].is_object(),
         elicitation_url: capabilities["elicitation"]["url"].is_object(),
         notices: true,
+        terminal_sign_in: match capabilities["auth"]["terminal"].is_object() {
+            true => TerminalSignIn::Declared,
+            false => TerminalSignIn::No,
+        },
         name: name(params.info.as_ref()),
     }
 }
@@ -104,7 +117,7 @@ fn name(info: Option<&Value>) -> Option<String> {
     })
 }
 
-fn result_v1(agent: &AgentInfo) -> v1::InitializeResponse {
+fn result_v1(profile: &ClientProfile, agent: &AgentInfo) -> v1::InitializeResponse {
     let sessions = v1::SessionCapabilities::new()
         .list(v1::SessionListCapabilities::new())
         .resume(v1::SessionResumeCapabilities::new())
@@ -114,13 +127,15 @@ fn result_v1(agent: &AgentInfo) -> v1::InitializeResponse {
         .load_session(true)
         .prompt_capabilities(v1::PromptCapabilities::new().image(true).embedded_context(true))
         .mcp_capabilities(v1::McpCapabilities::new().http(true))
-        .session_capabilities(sessions);
+        .session_capabilities(sessions)
+        .auth(v1::AgentAuthCapabilities::new().logout(v1::LogoutCapabilities::new()));
     v1::InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
+        .auth_methods(sign_in::methods_v1(profile, &agent.sign_in))
         .agent_info(v1::Implementation::new(&agent.name, &agent.version))
 }
 
-fn result_v2(agent: &AgentInfo) -> v2::InitializeResponse {
+fn result_v2(profile: &ClientProfile, agent: &AgentInfo) -> v2::InitializeResponse {
     let prompt = v2::PromptCapabilities::new()
         .image(v2::PromptImageCapabilities::new())
         .embedded_context(v2::PromptEmbeddedContextCapabilities::new());
@@ -133,4 +148,5 @@ fn result_v2(agent: &AgentInfo) -> v2::InitializeResponse {
         .additional_directories(v2::SessionAdditionalDirectoriesCapabilities::new());
     v2::InitializeResponse::new(ProtocolVersion::V2, v2::Implementation::new(&agent.name, &agent.version))
         .capabilities(v2::AgentCapabilities::new().session(sessions))
+        .auth_methods(sign_in::methods_v2(profile, &agent.sign_in))
 }

@@ -3,6 +3,10 @@
 use crate::core::request::Version;
 
 pub(crate) const INITIALIZE: &str = "initialize";
+pub(crate) const AUTHENTICATE: &str = "authenticate";
+pub(crate) const LOGOUT: &str = "logout";
+pub(crate) const AUTH_LOGIN: &str = "auth/login";
+pub(crate) const AUTH_LOGOUT: &str = "auth/logout";
 pub(crate) const SESSION_NEW: &str = "session/new";
 pub(crate) const SESSION_LOAD: &str = "session/load";
 pub(crate) const SESSION_RESUME: &str = "session/resume";
@@ -21,8 +25,8 @@ pub(crate) const ELICITATION_CREATE: &str = "elicitation/create";
 
 const BOTH: [&str; 6] =
     [SESSION_NEW, SESSION_RESUME, SESSION_LIST, SESSION_CLOSE, SESSION_PROMPT, SET_CONFIG_OPTION];
-const ONLY_V1: [&str; 2] = [SESSION_LOAD, SET_MODE];
-const ONLY_V2: [&str; 2] = [TERMINAL_CANCEL, TOOL_CALL_CANCEL];
+const ONLY_V1: [&str; 4] = [AUTHENTICATE, LOGOUT, SESSION_LOAD, SET_MODE];
+const ONLY_V2: [&str; 4] = [AUTH_LOGIN, AUTH_LOGOUT, TERMINAL_CANCEL, TOOL_CALL_CANCEL];
 
 /// Our own spelling of a request's method, if this version has it.
 pub(crate) fn served(version: Version, name: &str) -> Option<&'static str> {

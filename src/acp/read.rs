@@ -87,7 +87,7 @@ impl Edge {
         }
         match initialize::decode(params) {
             Ok(profile) => {
-                let reply = line::success(id, initialize::result(profile.version, &self.agent));
+                let reply = line::success(id, initialize::result(&profile, &self.agent));
                 self.speaks = Some(Speaks { profile: profile.clone(), v1: v1::Encoder::new(&profile) });
                 Read::Hello { reply, profile }
             }
@@ -156,7 +156,9 @@ fn request_id(value: &Value) -> Option<RequestId> {
 
 fn session_of(request: &Request) -> Option<&SessionId> {
     match request {
-        Request::NewSession(_) | Request::ListSessions { .. } => None,
+        Request::NewSession(_) | Request::ListSessions { .. } | Request::SignIn { .. } | Request::SignOut => {
+            None
+        }
         Request::ResumeSession { session, .. }
         | Request::CloseSession { session }
         | Request::Prompt { session, .. }

@@ -14,6 +14,7 @@ use super::{AgentInfo, Edge, Read};
 use crate::core::ids::{RequestId, SessionId};
 use crate::core::input::FromClient;
 use crate::core::request::{Request, Ticket};
+use crate::core::sign_in::Means;
 use crate::core::update::Update;
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ const HELLO_V1: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params"
 const HELLO_ZED: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"notices":{}},"_meta":{"terminal_output":true,"terminal-auth":true}},"clientInfo":{"name":"zed","version":"1"}}}"#;
 
 fn fresh() -> Edge {
-    Edge::new(AgentInfo { name: "agent".into(), version: "1.0.0".into() })
+    Edge::new(AgentInfo { name: "agent".into(), version: "1.0.0".into(), sign_in: Means::default() })
 }
 
 fn greeted(hello: &str) -> Edge {

@@ -59,6 +59,8 @@ pub(crate) struct Command {
     pub(crate) handed_back: bool,
     /// Why we end it; written down before anything is sent.
     pub(crate) stop: Option<Stop>,
+    /// The last turn in which the model wrote to it or asked for its output.
+    pub(crate) looked_at: Option<TurnId>,
     /// When a complete list first did not name it.
     pub(crate) missing: Option<Tick>,
 }

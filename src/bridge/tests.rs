@@ -156,6 +156,8 @@ fn codex_may_be_left_unread_only_while_it_owes_nothing_and_nothing_ends() {
     rig.codex(ONE, r#"{"id":1,"result":{"userAgent":"codex/1"}}"#);
     assert!(rig.0.needs_codex(), "it owes the models");
     rig.codex(ONE, r#"{"id":2,"result":{"data":[],"nextCursor":null}}"#);
+    assert!(rig.0.needs_codex(), "it owes the account");
+    rig.codex(ONE, r#"{"id":3,"result":{"account":null,"requiresOpenaiAuth":false}}"#);
     assert!(!rig.0.needs_codex(), "a deadline alone is no need: {:?}", rig.0.next_deadline());
     assert!(rig.0.next_deadline().is_some());
     rig.step(Arrival::ClientEof);

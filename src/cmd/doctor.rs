@@ -54,7 +54,7 @@ pub fn run(
 ) -> Result<u8, DoctorError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DoctorError::Runtime)?;
-    let findings = runtime.block_on(examine(codex, overrides));
+    let findings = runtime.block_on(examine(codex, overrides, setup));
     runtime.shutdown_background();
     let is_ready = report(&findings, out)?;
     // Found on PATH, it needs no word.
@@ -63,7 +63,7 @@ pub fn run(
     Ok(if is_ready { 0 } else { NOT_READY })
 }
 
-async fn examine(codex: &Sought, overrides: &[String]) -> Findings {
+async fn examine(codex: &Sought, overrides: &[String], setup: &Setup) -> Findings {
     let program = locate(codex);
     let Ok(path) = &program else {
         let skipped = || "not examined, there is no codex".to_owned();
@@ -75,7 +75,7 @@ async fn examine(codex: &Sought, overrides: &[String]) -> Findings {
         };
     };
     let version = version(path).await;
-    let (app_server, login) = match talk(path, overrides).await {
+    let (app_server, login) = match talk(path, overrides, setup).await {
         Ok(login) => (Ok(()), login),
         Err(why) => (Err(why), Err("not examined, the app-server does not answer".to_owned())),
     };
@@ -95,7 +95,7 @@ async fn version(path: &Path) -> Result<String, String> {
 }
 
 /// Who is logged in; the outer error is of the app-server, the inner one of the login.
-async fn talk(path: &Path, overrides: &[String]) -> Result<Result<String, String>, String> {
+async fn talk(path: &Path, overrides: &[String], setup: &Setup) -> Result<Result<String, String>, String> {
     let (events, mut heard) = mpsc::channel(16);
     let program = Program { path: path.to_owned(), overrides: overrides.to_vec(), run: None };
     let mut child = Child::start(&program, Generation(1), events).map_err(|error| error.to_string())?;
@@ -107,7 +107,7 @@ async fn talk(path: &Path, overrides: &[String]) -> Result<Result<String, String
         }
     }
     match answers {
-        Ok(answers) => answers.map(|account| login(&account)),
+        Ok(answers) => answers.map(|account| login(&account, setup)),
         Err(_) => Err(format!("it did not answer within {} s", PATIENCE.as_secs())),
     }
 }
@@ -145,7 +145,7 @@ async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, Strin
     }
 }
 
-fn login(account: &Value) -> Result<String, String> {
+fn login(account: &Value, setup: &Setup) -> Result<String, String> {
     match account["account"]["type"].as_str() {
         Some("apiKey") => Ok("an API key".to_owned()),
         Some("chatgpt") => {
@@ -153,7 +153,10 @@ fn login(account: &Value) -> Result<String, String> {
         }
         Some(other) => Ok(other.to_owned()),
         None if account["requiresOpenaiAuth"] == false => Ok("not needed for this model provider".to_owned()),
-        None => Err("nobody; run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY".to_owned()),
+        None if setup.has_codex_key => {
+            Ok("nobody; the first session gives codex the key in CODEX_API_KEY".to_owned())
+        }
+        None => Err("nobody; run `codex login`, or set CODEX_API_KEY".to_owned()),
     }
 }
 

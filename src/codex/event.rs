@@ -4,13 +4,14 @@ mod delta;
 mod notice;
 mod thread;
 
+use super::account;
 use super::diff::{WireChange, decode_changes};
 use super::inventory::is_ignored;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::standing;
 use crate::core::codex::{Event, Item, ItemStatus};
-use crate::core::ids::{ItemId, ThreadId, TurnId};
+use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -58,6 +59,8 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "error" => notice::error(params),
         "warning" | "guardianWarning" => notice::warning(params),
         "configWarning" => notice::config_warning(params),
+        "account/login/completed" => account::completed(params),
+        "account/updated" => account::updated(params),
         "model/rerouted" => notice::rerouted(params),
         _ => Ok(Event::Unmapped { method: method.to_owned() }),
     }
@@ -126,6 +129,14 @@ struct WireResponseItem<'a> {
     call_id: Option<String>,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+/// Arguments of the tool that writes to a command or asks for its output.
+#[derive(Deserialize)]
+struct WireStdin {
+    session_id: u64,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +148,13 @@ struct WireOutputPart {
 fn raw_output(method: &str, wire: WireRawItem<'_>) -> Result<Event, Misfit> {
     let WireRawItem { thread_id, turn_id, item } = wire;
     let item: WireResponseItem<'_> = decode_json(item).map_err(|it| it.under("item"))?;
+    if let ("function_call", Some("write_stdin"), Some(arguments)) =
+        (item.kind.as_str(), item.name.as_deref(), &item.arguments)
+        && let Ok(WireStdin { session_id }) = serde_json::from_str(arguments)
+    {
+        let process = ProcessId::new(session_id.to_string());
+        return Ok(Event::LookedAt { thread: ThreadId::new(thread_id), process });
+    }
     let is_output = matches!(item.kind.as_str(), "function_call_output" | "custom_tool_call_output");
     let (true, Some(call_id), Some(output)) = (is_output, item.call_id, item.output) else {
         return Ok(Event::Ignored { method: method.to_owned() });

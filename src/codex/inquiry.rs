@@ -5,7 +5,7 @@ use super::place::one_line;
 use crate::core::codex::{CodexReply, Preset};
 use crate::core::ids::TurnId;
 use crate::core::inquiry::{
-    Account, ExecEnd, Inquiry, McpServerState, RateLimit, ReviewTarget, Skill, SkillList, Told,
+    ExecEnd, Inquiry, McpServerState, RateLimit, ReviewTarget, Skill, SkillList, Told,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -65,7 +65,6 @@ pub(crate) fn encode_inquiry(inquiry: &Inquiry) -> Value {
 /// The first field that does not fit.
 pub(crate) fn decode_told(method: &str, result: &RawValue) -> Result<Option<CodexReply>, Misfit> {
     Ok(Some(CodexReply::Told(match method {
-        "account/read" => Told::Account(account(decode_json(result)?)),
         "account/rateLimits/read" => Told::RateLimits(rate_limits(decode_json(result)?)),
         "mcpServerStatus/list" => {
             let WireServers { data, next_cursor } = decode_json(result)?;
@@ -82,42 +81,6 @@ pub(crate) fn decode_told(method: &str, result: &RawValue) -> Result<Option<Code
         }
         _ => return Ok(None),
     })))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireAccountRead {
-    account: Option<WireAccount>,
-    #[serde(default)]
-    requires_openai_auth: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireAccount {
-    #[serde(rename = "type")]
-    kind: String,
-    email: Option<String>,
-    plan_type: Option<String>,
-    workspace_name: Option<String>,
-}
-
-fn account(wire: WireAccountRead) -> Account {
-    let who = wire.account.map(|it| {
-        let kind = match it.kind.as_str() {
-            "apiKey" => "an API key",
-            "chatgpt" => "ChatGPT",
-            "amazonBedrock" => "Amazon Bedrock",
-            "gcp" => "Google Cloud",
-            other => other,
-        };
-        let email = it.email.map(|email| format!(" as {email}")).unwrap_or_default();
-        let more = [it.plan_type.map(|plan| format!("plan {plan}")), it.workspace_name];
-        let more: Vec<String> = more.into_iter().flatten().collect();
-        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
-        one_line(&format!("{kind}{email}{more}"))
-    });
-    Account { who, required: wire.requires_openai_auth }
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,8 @@
 
 /// Notifications that become an event of their own.
 pub const MAPPED: &[&str] = &[
+    "account/login/completed",
+    "account/updated",
     "configWarning",
     "error",
     "guardianWarning",
@@ -37,9 +39,7 @@ pub const MAPPED: &[&str] = &[
 /// Notifications that are known and deliberately without effect. Sorted.
 pub const IGNORED: &[&str] = &[
     "account/gatewayOAuth/changed",
-    "account/login/completed",
     "account/rateLimits/updated",
-    "account/updated",
     "app/list/updated",
     "autoApprovalReview/strictReviewRequired",
     "command/exec/outputDelta",

@@ -1,5 +1,6 @@
 //! Codex's answers to our requests, read by the method that was asked.
 
+use super::account::{decode_account, decode_login};
 use super::inquiry::decode_told;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
@@ -60,6 +61,8 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         "thread/goal/clear" => Ok(CodexReply::Goal(None)),
         "thread/queue/list" => standing::queue_reply(result),
         "thread/queue/delete" => standing::deleted_reply(result),
+        "account/read" => decode_account(result),
+        "account/login/start" => decode_login(result),
         _ => Ok(decode_told(method, result)?.unwrap_or(CodexReply::Done)),
     }
 }

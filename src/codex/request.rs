@@ -1,6 +1,7 @@
 //! Parameters of our requests to Codex.
 
 use super::ClientInfo;
+use super::account::encode_login;
 use super::inquiry::encode_inquiry;
 use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
@@ -110,6 +111,9 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.done()
         }
         CodexRequest::Inquiry(inquiry) => encode_inquiry(inquiry),
+        CodexRequest::AccountRead | CodexRequest::Logout => json!({}),
+        CodexRequest::LoginStart(kind) => encode_login(kind),
+        CodexRequest::LoginCancel { login } => json!({"loginId": login.as_str()}),
         CodexRequest::LoadedList => json!({"limit": 1}),
     }
 }

@@ -1,5 +1,6 @@
 //! Codex's answers, handed to whoever asked, and its requests, handed to the session.
 
+use super::asking::Question;
 use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
@@ -30,6 +31,11 @@ impl Core {
         match purpose {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
+            Purpose::Account { read } => self.account_read(now, read, result, out),
+            Purpose::Login => self.login_started(result, out),
+            // It may be over by now.
+            Purpose::LoginCancel => {}
+            Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
             Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
@@ -92,6 +98,9 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.skills_read(cx, asked, result));
             }
             Purpose::Local { session, key, question } => {
+                if question == Question::Logout && result.is_ok() {
+                    self.has_signed_out();
+                }
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
             }
             Purpose::Begin { session, key } => {
@@ -124,6 +133,7 @@ impl Core {
                     self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: None }, out);
                     self.timers.arm(now.plus(MODELS_BOUND), Timer::Models);
                 }
+                self.read_account(now, out);
             }
             Err(error) => {
                 let generation = self.link.generation();
@@ -295,6 +305,8 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)
             | CodexReply::Told(_)
+            | CodexReply::Account { .. }
+            | CodexReply::LoginStarted(_)
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),

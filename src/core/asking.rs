@@ -240,7 +240,7 @@ impl Session {
         let mut limits: Asked<Vec<RateLimit>> = Err(none);
         for Heard { question, result } in heard {
             match (question, result) {
-                (_, Ok(CodexReply::Told(Told::Account(it)))) => account = Ok(it),
+                (_, Ok(CodexReply::Account { who, required })) => account = Ok(Account { who, required }),
                 (_, Ok(CodexReply::Told(Told::RateLimits(it)))) => limits = Ok(it),
                 (Question::Account, Err(error)) => account = Err(error.message),
                 (Question::RateLimits, Err(error)) => limits = Err(error.message),

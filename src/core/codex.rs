@@ -3,11 +3,14 @@
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
 use super::goals::Goal;
-use super::ids::{CodexCallId, Generation, ItemId, Json, ProcessId, PromptKey, RequestId, ThreadId, TurnId};
+use super::ids::{
+    CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
+};
 use super::inquiry::{Inquiry, Told};
 use super::queued::QueuedMessage;
 use super::request::{McpServer, PromptPart};
 use super::rules::{Collaboration, CollaborationMode, Rules};
+use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
 /// Something from the app-server or about its process.
@@ -74,6 +77,14 @@ pub enum CodexRequest {
     Clean { thread: ThreadId },
     /// `model/list`, all pages are asked for one by one.
     ModelList { cursor: Option<String> },
+    /// `account/read`, as Codex knows it, without asking for new tokens.
+    AccountRead,
+    /// `account/login/start`.
+    LoginStart(LoginKind),
+    /// `account/login/cancel`.
+    LoginCancel { login: LoginId },
+    /// `account/logout`.
+    Logout,
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
     /// `thread/goal/get`.
@@ -107,6 +118,10 @@ impl CodexRequest {
             Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
             Self::Clean { .. } => "thread/backgroundTerminals/clean",
             Self::ModelList { .. } => "model/list",
+            Self::AccountRead => "account/read",
+            Self::LoginStart(_) => "account/login/start",
+            Self::LoginCancel { .. } => "account/login/cancel",
+            Self::Logout => "account/logout",
             Self::LoadedList => "thread/loaded/list",
             Self::GoalGet { .. } => "thread/goal/get",
             Self::GoalPause { .. } => "thread/goal/set",
@@ -176,6 +191,14 @@ pub enum CodexReply {
     Deleted(bool),
     /// To an inquiry.
     Told(Told),
+    /// `account/read`; `required` by the model provider.
+    Account {
+        /// Kind, name and plan in words; `None` for nobody.
+        who: Option<String>,
+        required: bool,
+    },
+    /// `account/login/start`.
+    LoginStarted(LoginStarted),
     /// An answer whose content does not matter.
     Done,
 }
@@ -309,6 +332,12 @@ pub enum Event {
         item: ItemId,
         text: String,
     },
+    /// The model writes to a command, or asks for its output: raw, only in threads that we started,
+    /// and not in code mode.
+    LookedAt {
+        thread: ThreadId,
+        process: ProcessId,
+    },
     /// The model typed into a terminal, or polled it (empty).
     TerminalInput {
         thread: ThreadId,
@@ -373,6 +402,13 @@ pub enum Event {
         severity: Severity,
         title: String,
         description: Option<String>,
+    },
+    /// Somebody signed in or out here, or the account changed.
+    AccountUpdated,
+    /// A sign-in is over; one with a key has no id.
+    LoginCompleted {
+        login: Option<LoginId>,
+        end: LoginEnd,
     },
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {

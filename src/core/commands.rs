@@ -121,6 +121,7 @@ impl Session {
                     // Not seen to start: work of an earlier turn, unless the history shows otherwise.
                     handed_back: !self.at_work.contains(&it.item),
                     stop: None,
+                    looked_at: None,
                     missing: None,
                 };
                 let turn = self.current_turn();
@@ -175,6 +176,17 @@ impl Session {
         self.poll_terminals(cx);
     }
 
+    /// The model wrote to a command or asked what it does: it sees for itself how it goes on.
+    pub(crate) fn looked_at(&mut self, process: &ProcessId) {
+        let turn = self.current_turn();
+        let is_it = |call: &Call| call.live().is_some_and(|live| live.process.as_ref() == Some(process));
+        for item in self.ledger.items(is_it) {
+            if let Some(command) = self.ledger.command_mut(&item) {
+                command.looked_at = Some(turn.clone());
+            }
+        }
+    }
+
     /// What the model was told of a call: early output, and maybe that it was handed back (D3).
     pub(crate) fn raw_output(&mut self, cx: &mut Cx<'_>, item: &ItemId, text: &str) {
         let Some(yielded) = early::yielded(text) else { return };
@@ -192,7 +204,10 @@ impl Session {
             let text = self.shown(cx, text);
             self.emit(cx, Update::TerminalSnapshot { terminal, text });
         }
-        self.detach(cx, item);
+        // What is being stopped is waited for: its exit will be told to the model.
+        if self.ledger.get(item).is_some_and(Call::is_unstopped) {
+            self.detach(cx, item);
+        }
         self.report(cx);
     }
 
@@ -342,9 +357,11 @@ impl Session {
         if let (Some(live), false) = (command.live(), command.own_shell) {
             let process = live.process.as_ref().map(ProcessId::as_str);
             let is_background = matches!(command.life, Life::Background(_));
-            let wakes = is_background && self.chosen.wakes();
+            let wakes = is_background && self.wakes(command.looked_at.as_ref());
             self.untold.ended(&command.command, process, &exit, wakes);
-            self.wake_due |= wakes && exit.account.by.is_no_wish();
+            if wakes && exit.account.by.is_no_wish() {
+                self.wake_later(cx);
+            }
         }
         if let Some(live) = command.live_mut() {
             cx.desk.watches.end(live.watch, cx.out);
@@ -418,6 +435,7 @@ fn command(it: &CommandItem, own_shell: bool) -> Command {
         approved: false,
         handed_back: false,
         stop: None,
+        looked_at: None,
         missing: None,
     }
 }

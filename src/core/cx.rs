@@ -76,6 +76,12 @@ impl Desk {
         ask
     }
 
+    /// A new question of no session.
+    pub(crate) fn ask_beside(&mut self) -> AskId {
+        self.next_ask += 1;
+        AskId(self.next_ask)
+    }
+
     /// The question is settled: whose it was.
     pub(crate) fn settle(&mut self, ask: AskId) -> Option<SessionId> {
         self.asks.remove(&ask)

@@ -92,6 +92,7 @@ impl Core {
                 Timer::Standing { session } => {
                     self.with(now, &session, out, |session, cx| session.look_at_standing(cx));
                 }
+                Timer::Wake { session } => self.with(now, &session, out, |session, cx| session.wake(cx)),
                 Timer::CloseBound { session } => {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));
                 }
@@ -102,6 +103,8 @@ impl Core {
                         self.models_known(now, out);
                     }
                 }
+                Timer::Account { read } => self.account_bound(read, out),
+                Timer::LookAgain => self.look_again(now, out),
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::LeaveBound => self.end_codex(now, out),
                 Timer::EndBound => self.exit(out),

@@ -17,6 +17,8 @@ pub enum Effect {
     Update { session: SessionId, update: Update },
     /// Ask the client.
     Ask { ask: AskId, session: SessionId, question: Ask },
+    /// Ask the client about one of its own requests, outside of any session.
+    AskBeside { ask: AskId, request: RequestId, question: Ask },
     /// Withdraw a question with `$/cancel_request`.
     Withdraw { ask: AskId },
     /// Call Codex.

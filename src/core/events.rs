@@ -73,6 +73,9 @@ impl Core {
             }
             // Never part of the output: a tty echoes it already (D2).
             Event::TerminalInput { .. } => {}
+            Event::LookedAt { thread, process } => {
+                self.on(now, &thread, out, "look", |session, _| session.looked_at(&process));
+            }
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
             }
@@ -122,6 +125,8 @@ impl Core {
             Event::Notice { thread: None, severity, title, description } => {
                 self.tell_all(now, severity, title, description, out);
             }
+            Event::AccountUpdated => self.account_updated(),
+            Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

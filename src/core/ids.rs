@@ -74,6 +74,11 @@ id! {
     PromptKey
 }
 
+id! {
+    /// A sign-in that Codex waits for.
+    LoginId
+}
+
 impl SessionId {
     /// The session that shows `thread`.
     pub fn of(thread: &ThreadId) -> Self {

@@ -62,7 +62,6 @@ pub enum ReviewTarget {
 /// Codex's answer to an `Inquiry`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
-    Account(Account),
     RateLimits(Vec<RateLimit>),
     McpServers {
         servers: Vec<McpServerState>,

@@ -51,16 +51,19 @@ impl Core {
         let was_running = loss.was_running;
         for purpose in self.link.lost(now, loss) {
             match purpose {
-                Purpose::Open { ticket, .. } | Purpose::ListThreads { ticket } => {
-                    out.refuse(ticket, failure.clone())
-                }
+                Purpose::Open { ticket, .. }
+                | Purpose::ListThreads { ticket }
+                | Purpose::Logout { ticket } => out.refuse(ticket, failure.clone()),
                 Purpose::Resume { session } => {
                     if let Some(resuming) = self.arriving.remove(&session) {
                         out.refuse(resuming.ticket, failure.clone());
                     }
                 }
-                // Their sessions are told as a whole.
+                // Their sessions, and who waits for the account, are told as a whole.
                 Purpose::Initialize
+                | Purpose::Account { .. }
+                | Purpose::Login
+                | Purpose::LoginCancel
                 | Purpose::Models
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
@@ -82,6 +85,7 @@ impl Core {
                 | Purpose::Probe => {}
             }
         }
+        self.account_lost(&failure, out);
         for (ticket, session) in std::mem::take(&mut self.unanswered) {
             self.sessions.remove(&session);
             out.refuse(ticket, failure.clone());

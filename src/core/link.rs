@@ -24,6 +24,17 @@ const CRASH_WINDOW: u64 = 60_000;
 pub(crate) enum Purpose {
     Initialize,
     Models,
+    /// `account/read` number `read`.
+    Account {
+        read: u32,
+    },
+    /// `account/login/start`: the account knows who waits.
+    Login,
+    /// Nobody waits.
+    LoginCancel,
+    Logout {
+        ticket: Ticket,
+    },
     /// `session/new`.
     Open {
         ticket: Ticket,

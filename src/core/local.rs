@@ -18,6 +18,8 @@ use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
 use crate::background::ledger::{Call, Work};
 
+/// Bytes of an id that may stand for the whole.
+const BEGINNING: usize = 6;
 /// How long an answer waits for what runs, in ms.
 const SURVEY_BOUND: u64 = 2_000;
 
@@ -259,35 +261,45 @@ impl Session {
     }
 
     fn ps(&mut self, found: Option<&[Found]>) -> String {
-        let running = self.running();
-        let left = self.left_behind(found);
-        let all: Vec<ItemId> = running.iter().chain(left.iter().map(|it| &it.item)).cloned().collect();
+        let all = self.all(found);
         self.locals.jobs.renumber(&all);
+        self.table(found)
+    }
+
+    /// Everything that runs, under the numbers that it has.
+    fn table(&self, found: Option<&[Found]>) -> String {
+        let running = self.running();
         let jobs = &self.locals.jobs;
         let rows = running.iter().filter_map(|item| {
-            let command = self.ledger.get(item)?.command()?;
+            let call = self.ledger.get(item)?;
             let cost = found.map(|found| found.iter().find(|it| it.item == *item));
-            Some(ps::running(jobs.number(item)?, command, cost))
+            Some(ps::running(jobs.number(item)?, call.call.as_str(), call.command()?, cost))
         });
         let rows: Vec<String> = rows.collect();
         let standing = running.iter().filter_map(|item| {
-            let standing = self.ledger.get(item)?.standing()?;
-            Some(ps::standing(jobs.number(item)?, standing))
+            let call = self.ledger.get(item)?;
+            Some(ps::standing(jobs.number(item)?, call.call.as_str(), call.standing()?))
         });
         let standing: Vec<String> = standing.collect();
-        let left_rows: Vec<String> =
+        let left = self.left_behind(found);
+        let left: Vec<String> =
             left.iter().filter_map(|it| Some(ps::left(jobs.number(&it.item)?, it))).collect();
-        ps::table(&rows, &standing, &left_rows)
+        ps::table(&rows, &standing, &left)
+    }
+
+    /// All that has or gets a number.
+    fn all(&self, found: Option<&[Found]>) -> Vec<ItemId> {
+        let left = self.left_behind(found).into_iter().map(|it| it.item);
+        self.running().into_iter().chain(left).collect()
     }
 
     fn stop(&mut self, cx: &mut Cx<'_>, which: &Which, found: Option<&[Found]>) -> String {
-        let running = self.running();
         let left = self.left_behind(found);
-        let all: Vec<ItemId> = running.iter().chain(left.iter().map(|it| &it.item)).cloned().collect();
+        let all = self.all(found);
         self.locals.jobs.extend(&all);
         let chosen = match which {
             Which::Only if all.len() > 1 => {
-                let table = self.ps(found);
+                let table = self.table(found);
                 return format!("Which one? Say `/stop` with a number, or `/stop all`.\n\n{table}");
             }
             Which::Only => all,
@@ -299,7 +311,7 @@ impl Session {
             Which::Named(name) => match self.named(name, &all) {
                 Some(item) => vec![item],
                 None => {
-                    let table = self.ps(found);
+                    let table = self.table(found);
                     return format!("Nothing runs under `{name}`; it may have ended.\n\n{table}");
                 }
             },
@@ -336,7 +348,7 @@ impl Session {
         lines.join("\n\n")
     }
 
-    /// By the number that was shown, else by its id, or the beginning of one only.
+    /// By the number that was shown, else by its id, or the beginning of it if no other has it too.
     fn named(&self, name: &str, all: &[ItemId]) -> Option<ItemId> {
         let by_number = name.parse().ok().and_then(|number| self.locals.jobs.item(number));
         if let Some(item) = by_number.filter(|item| all.contains(item)) {
@@ -346,7 +358,8 @@ impl Session {
             Some(call) => call.call.as_str().to_owned(),
             None => item.as_str().to_owned(),
         };
-        let mut beginning = all.iter().filter(|item| id(item).starts_with(name));
+        let is_enough = name.len() >= BEGINNING;
+        let mut beginning = all.iter().filter(|item| is_enough && id(item).starts_with(name));
         match (all.iter().find(|item| id(item) == name), beginning.next(), beginning.next()) {
             (Some(item), _, _) | (None, Some(item), None) => Some(item.clone()),
             (None, _, _) => None,

@@ -112,7 +112,7 @@ impl Session {
         let Some(prompt) = self.prompts.front_mut() else { return };
         prompt.stage = if turn.is_some() { Stage::Steered } else { Stage::Started(None) };
         let (key, input, thread) = (prompt.key.clone(), prompt.parts.clone(), self.thread.clone());
-        self.wake_due = false;
+        self.waking.prompted();
         let (session, context) = (self.id.clone(), self.untold.take());
         match turn {
             Some(turn) => {
@@ -148,28 +148,6 @@ impl Session {
             }
             Some(Way::Prompt | Way::Undecided) | None => self.prompts.push_front(prompt),
         }
-    }
-
-    /// Starts a turn without a prompt, to tell the model what ended (D14).
-    fn wake(&mut self, cx: &mut Cx<'_>) {
-        let is_quiet = matches!(self.front, Front::Idle) && self.tie == Tie::Loaded;
-        if !self.wake_due || !is_quiet || self.held.is_some() {
-            return;
-        }
-        self.wake_due = false;
-        let Some(context) = self.untold.take() else { return };
-        self.say_woken(cx);
-        let key = PromptKey::new(format!("{}-wake-{}", cx.settings.nonce, cx.desk.next_key()));
-        let choices = self.chosen.take_fresh();
-        self.front = Front::Starting { cancelled: false, waiting: Vec::new(), choices: choices.clone() };
-        let request = CodexRequest::TurnStart {
-            thread: self.thread.clone(),
-            key: key.clone(),
-            input: Vec::new(),
-            context: Some(context),
-            choices,
-        };
-        cx.link.call(Purpose::TurnStart { session: self.id.clone(), key }, request, cx.out);
     }
 
     fn is_ready_for_prompts(&mut self, cx: &mut Cx<'_>) -> bool {
@@ -244,8 +222,9 @@ impl Session {
             Ok(CodexReply::Turn(turn)) => {
                 match self.prompts.iter_mut().find(|prompt| prompt.key == *key) {
                     Some(prompt) => prompt.stage = Stage::Started(Some(turn.clone())),
-                    // No prompt: the model was woken, and what it is told came along.
-                    None => self.untold.told(),
+                    // What the woken model is told came along.
+                    None if self.waking.is_key(key) => self.untold.told(),
+                    None => {}
                 }
                 self.turn_is(cx, turn);
             }

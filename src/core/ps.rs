@@ -14,7 +14,7 @@ const SHOWN: usize = 120;
 const TAIL: usize = 4 * 1024;
 
 /// One running command. `cost` is `None` where nobody looked, `Some(None)` where nothing was found.
-pub(crate) fn running(number: u32, command: &Command, cost: Option<Option<&Found>>) -> String {
+pub(crate) fn running(number: u32, id: &str, command: &Command, cost: Option<Option<&Found>>) -> String {
     let place = match (&command.life, &command.stop) {
         (_, Some(_)) => "is being stopped",
         (Life::Running(_), None) => "the turn waits on it",
@@ -22,23 +22,25 @@ pub(crate) fn running(number: u32, command: &Command, cost: Option<Option<&Found
     };
     let cost = match cost {
         None => "what it costs could not be looked up".to_owned(),
+        // Its processes may be gone, and its exit on its way.
+        Some(None) if command.stop.is_some() => "its exit is awaited".to_owned(),
         Some(None) => "its processes cannot be seen (another user's, or a wiped environment)".to_owned(),
         Some(Some(found)) => cost_in_words(found),
     };
     let last = command.live().and_then(|live| last_line(&live.output.view(TAIL)));
     let last = last.map(|line| format!("\n  last line: {}", code(&line))).unwrap_or_default();
-    format!("- **{number}** {}: {place}, {cost}{last}", code(&command.command))
+    format!("- **{number}** {}: {place}, {cost}, id {id}{last}", code(&command.command))
 }
 
 /// A goal or a queued message.
-pub(crate) fn standing(number: u32, it: &Standing) -> String {
+pub(crate) fn standing(number: u32, id: &str, it: &Standing) -> String {
     let place = match (it.stop, it.status) {
         (Some(_), _) => "is being ended",
         (None, OpenStatus::Pending) => "waits",
         (None, OpenStatus::InProgress) => "is at work",
         (None, OpenStatus::Paused) => "was cut off and goes on after the next turn",
     };
-    format!("- **{number}** {}: {place}", code(&it.title()))
+    format!("- **{number}** {}: {place}, id {id}", code(&it.title()))
 }
 
 /// A goal or a queued message that is ended now.

@@ -4,6 +4,7 @@
 
 use super::failure::Failure;
 use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
+use super::sign_in::{SignIn, TerminalSignIn};
 use super::update::{Command, ConfigOption, StopReason};
 
 /// One request of the client that is owed exactly one answer.
@@ -51,6 +52,8 @@ pub struct ClientProfile {
     pub elicitation_url: bool,
     /// It takes `notice` updates (always in v2).
     pub notices: bool,
+    /// How it runs something in a terminal to sign in.
+    pub terminal_sign_in: TerminalSignIn,
     /// Its name and version, for logs.
     pub name: Option<String>,
 }
@@ -83,6 +86,10 @@ pub enum Request {
     CancelTerminal { session: SessionId, terminal: TerminalId },
     /// `tool_call/cancel`.
     CancelToolCall { session: SessionId, call: ToolCallId },
+    /// v1 `authenticate`, v2 `auth/login`.
+    SignIn { method: SignIn },
+    /// v1 `logout`, v2 `auth/logout`.
+    SignOut,
 }
 
 /// Where a session works and with what.
@@ -161,6 +168,10 @@ pub enum Reply {
     OptionSet(Vec<ConfigOption>),
     /// `terminal/cancel`, `tool_call/cancel`.
     CancelAccepted,
+    /// v1 `authenticate`, v2 `auth/login`.
+    SignedIn,
+    /// v1 `logout`, v2 `auth/logout`.
+    SignedOut,
     /// A JSON-RPC error.
     Failed(Failure),
 }

@@ -1,7 +1,8 @@
 //! What the client wants, handed to the session it is about.
 
 use super::Core;
-use super::codex::{Choices, CodexRequest};
+use super::account::Opening;
+use super::codex::CodexRequest;
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
 use super::ids::{PromptKey, SessionId, Tick};
@@ -27,6 +28,9 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.cancel(cx));
             }
             FromClient::CancelRequest { request } => {
+                if self.cancel_waiting(&request, out) {
+                    return;
+                }
                 let (sessions, mut cx) = self.split(now, out);
                 for session in sessions.values_mut() {
                     if session.cancel_held(&mut cx, &request) || session.cancel_local(&mut cx, &request) {
@@ -34,6 +38,7 @@ impl Core {
                     }
                 }
             }
+            FromClient::Answered { ask, answer } if self.page_answered(ask, &answer, out) => {}
             FromClient::Answered { ask, answer } => match self.desk.settle(ask) {
                 Some(session) => {
                     self.with(now, &session, out, |session, cx| session.answered(cx, ask, answer));
@@ -55,6 +60,8 @@ impl Core {
             Request::ResumeSession { session, place, replay } => {
                 self.resume_session(now, &session, Resuming::new(ticket, place, replay), out);
             }
+            Request::SignIn { method } => self.sign_in(now, ticket, method, out),
+            Request::SignOut => self.sign_out(now, ticket, out),
             Request::ListSessions { cwd, cursor } => {
                 if let Err(failure) = self.link.ensure(now, out) {
                     return out.refuse(ticket, failure);
@@ -109,14 +116,7 @@ impl Core {
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(ticket, failure);
         }
-        let choices = Choices { preset: self.settings.preset, ..Default::default() };
-        let request = CodexRequest::ThreadStart {
-            cwd: place.cwd.clone(),
-            roots: place.additional_directories.clone(),
-            mcp_servers: place.mcp_servers.clone(),
-            choices,
-        };
-        self.link.call(Purpose::Open { ticket, place }, request, out);
+        self.admit(now, Opening::New { ticket, place }, out);
     }
 
     pub(super) fn resume_session(
@@ -141,9 +141,8 @@ impl Core {
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(resuming.ticket, failure);
         }
-        let request = resuming.request(self.renewals.thread(session));
         self.arriving.insert(session.clone(), resuming);
-        self.link.call(Purpose::Resume { session: session.clone() }, request, out);
+        self.admit(now, Opening::Resume(session.clone()), out);
     }
 
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {

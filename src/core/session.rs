@@ -22,7 +22,9 @@ use super::texts::Texts;
 use super::told::Untold;
 use super::turn::Front;
 use super::update::{Background, Snapshot, State, StopReason, Update};
+use super::waking::Waking;
 use crate::background::ledger::{Ledger, Listed};
+use crate::background::standing::{Kind, Standing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One open session.
@@ -79,13 +81,13 @@ pub(crate) struct Session {
     pub(crate) own: Option<Own>,
     /// Tokens in the context, and its size.
     pub(crate) usage: Option<(u64, u64)>,
-    /// Background work ended, and the model is to be woken by it.
-    pub(crate) wake_due: bool,
+    pub(crate) waking: Waking,
     reported: Snapshot,
 }
 
 /// What opens work in v1 that no prompt of the client started.
 const WOKEN: &str = "*Codex goes on without a prompt from here.*\n\n";
+const GOAL: &str = "*Codex goes on with its goal, without a prompt.*\n\n";
 
 /// Whether `inserted` knows every key of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +172,7 @@ impl Session {
             skills: Skills::default(),
             own: None,
             usage: None,
-            wake_due: false,
+            waking: Waking::default(),
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -194,9 +196,26 @@ impl Session {
         if cx.version() == Version::V2 || self.woken {
             return;
         }
-        self.woken = true;
-        let message = MessageId::new(format!("woken-{}", cx.desk.next_key()));
-        self.emit(cx, Update::AgentText { message, text: WOKEN.to_owned() });
+        self.turn_by_itself(cx);
+    }
+
+    /// In v1 every turn without a prompt opens with a line that says what woke it (D13).
+    pub(crate) fn open_by_itself(&mut self, cx: &mut Cx<'_>, line: &str) {
+        if cx.version() == Version::V1 {
+            self.woken = true;
+            let message = MessageId::new(format!("woken-{}", cx.desk.next_key()));
+            self.emit(cx, Update::AgentText { message, text: line.to_owned() });
+        }
+    }
+
+    /// A turn begins that nobody asked for here.
+    pub(crate) fn turn_by_itself(&mut self, cx: &mut Cx<'_>) {
+        self.open_by_itself(cx, if self.has_goal() { GOAL } else { WOKEN });
+    }
+
+    fn has_goal(&self) -> bool {
+        let is_active = |it: &Standing| matches!(it.kind, Kind::Goal(_)) && it.stop.is_none();
+        self.standing_item(is_active).is_some()
     }
 
     /// Sends an update ahead of what is held back: a replay.

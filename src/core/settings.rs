@@ -1,6 +1,7 @@
 //! What the core is told once, at the start.
 
 use super::codex::Preset;
+use super::sign_in::Means;
 use crate::stop::plan::GRACE;
 
 /// Settings of one run.
@@ -13,11 +14,13 @@ pub struct Settings {
     /// Milliseconds that a stopped command has to end by itself before it is killed (D5). A close
     /// has a bound of its own and gives less where this is more.
     pub stop_grace: u64,
+    /// What the environment gives us to sign in with.
+    pub sign_in: Means,
 }
 
 impl Settings {
     /// Everything as it is without options; `nonce` as above.
     pub fn plain(nonce: impl Into<String>) -> Self {
-        Self { nonce: nonce.into(), preset: None, stop_grace: GRACE }
+        Self { nonce: nonce.into(), preset: None, stop_grace: GRACE, sign_in: Means::default() }
     }
 }

@@ -30,10 +30,16 @@ pub(crate) enum Timer {
     Local { session: SessionId, key: PromptKey },
     /// A message left the queue, or a turn of a stopped goal may come.
     Standing { session: SessionId },
+    /// Background work ended a moment ago: the model is woken.
+    Wake { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
     /// Session answers wait for the model list.
     Models,
+    /// Sessions wait for `account/read` number `read`.
+    Account { read: u32 },
+    /// Nobody is signed in, and Codex may not have noticed yet that somebody is.
+    LookAgain,
     /// A sweep gives no report.
     SweepBound { generation: Generation },
     /// We are leaving, and some session does not close.
@@ -58,8 +64,11 @@ impl Timer {
             Self::Survey { .. } => "a look at what runs is awaited",
             Self::Local { .. } => "codex is asked for a local prompt",
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
+            Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::Models => "the model list is awaited",
+            Self::Account { .. } => "the account is awaited",
+            Self::LookAgain => "somebody may have signed in elsewhere",
             Self::SweepBound { .. } => "a sweep is awaited",
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",

@@ -116,7 +116,7 @@ impl Session {
                 // Codex begins another: the end of the former was lost, or waits for its commands.
                 self.front = Front::Active(active);
                 self.finish_turn(cx);
-                self.say_woken(cx);
+                self.turn_by_itself(cx);
                 self.front = Front::Active(Turn::by_itself(turn));
             }
             Front::Starting { cancelled, waiting, choices: _ } => {
@@ -125,7 +125,7 @@ impl Session {
                 self.front = Front::Active(active);
             }
             Front::Idle => {
-                self.say_woken(cx);
+                self.turn_by_itself(cx);
                 let mut active = Turn::by_itself(turn);
                 active.cancelled = self.closing.is_some() || self.is_stray(cx.now);
                 self.front = Front::Active(active);
@@ -216,9 +216,6 @@ impl Session {
     pub(crate) fn turn_may_finish(&mut self, cx: &mut Cx<'_>) {
         if self.has_ended() && !self.awaits_ends() {
             self.finish_turn(cx);
-        }
-        if self.wake_due {
-            self.pump(cx);
         }
     }
 
@@ -325,7 +322,9 @@ impl Session {
         if !self.is_current(turn) || self.is_cancelled() {
             return;
         }
-        for item in self.ledger.items(|call| call.is_foreground_process() && call.turn == *turn) {
+        // What is being stopped is waited for: its exit will be told to the model.
+        let is_over = |call: &Call| call.is_foreground_process() && call.is_unstopped() && call.turn == *turn;
+        for item in self.ledger.items(is_over) {
             self.detach(cx, &item);
         }
         let waits = |call: &Call| call.command().is_some_and(|it| it.approved && it.live().is_none());

@@ -178,3 +178,10 @@ fn long_runs_cost_no_more_than_their_length() {
         assert!(text(&long).len() <= long.len() * 2, "{piece}");
     }
 }
+
+#[test]
+fn a_login_is_told_without_its_key() {
+    let call = r#"{"id":4,"method":"account/login/start","params":{"type":"apiKey","apiKey":"none of your business"}}"#;
+    let told = message(call);
+    assert!(told.contains("account/login/start") && !told.contains("business"), "{told}");
+}

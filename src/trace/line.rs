@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::rules::rules_of;
-use super::{reach, survey, watch};
+use super::{reach, settings, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
@@ -14,8 +14,8 @@ use crate::redact::{
 };
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -36,6 +36,7 @@ struct Told<'a> {
     nonce: &'a str,
     preset: Option<&'static str>,
     stop_grace: u64,
+    sign_in: Value,
 }
 
 struct In<'a>(&'a Record<'a>);
@@ -55,6 +56,7 @@ pub(crate) fn of_step(seq: u64, record: &Record<'_>, settings: Option<&Settings>
             nonce: &it.nonce,
             preset: it.preset.map(Preset::id),
             stop_grace: it.stop_grace,
+            sign_in: settings::of_means(&it.sign_in),
         }),
     };
     let mut text = serde_json::to_string(&line).expect("all keys are strings");

@@ -1,6 +1,6 @@
 //! One step of a trace, read back.
 
-use super::{reach, survey, watch};
+use super::{reach, settings, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::core::codex::Preset;
 use crate::core::ids::{Generation, SessionId, StopId, Tick, WatchId};
@@ -127,6 +127,8 @@ struct Told {
     nonce: String,
     preset: Option<String>,
     stop_grace: Option<u64>,
+    #[serde(default)]
+    sign_in: Value,
 }
 
 /// Messages stay the text they were: their member order is part of what a decoder may see.
@@ -278,7 +280,12 @@ fn settings(told: Told) -> Result<Settings, StepError> {
         Some(name) => Some(Preset::named(&name).ok_or(StepError::Shape("an unknown preset"))?),
     };
     let plain = Settings::plain(told.nonce);
-    Ok(Settings { preset, stop_grace: told.stop_grace.unwrap_or(plain.stop_grace), ..plain })
+    Ok(Settings {
+        preset,
+        stop_grace: told.stop_grace.unwrap_or(plain.stop_grace),
+        sign_in: settings::means(&told.sign_in),
+        ..plain
+    })
 }
 
 fn codex_line(line: Vec<u8>, generation: Option<Generation>) -> Result<Received, StepError> {

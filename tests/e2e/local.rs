@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::model::{Action, Script, exec, say};
+use testkit::model::{Action, Script, call, exec, found, say};
 use testkit::processes::Census;
 
 use crate::session::{Ended, Session, is_end};
@@ -193,6 +193,70 @@ async fn a_grace_of_nothing_is_none() {
         ensure!(answer.ends_with("it is killed if it does not end at once."), "{answer}");
         assert_eq!(session.ended("web").await?, Ended::Signal("SIGKILL".to_owned()));
         session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// What the model itself saw end does not wake it; ends that come together wake it once.
+#[tokio::test]
+async fn the_model_is_woken_for_what_it_does_not_know_and_once() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let wake = json!({"sessionId": session.id, "configId": "wake", "value": "on"});
+        client.call("setOption", wake).await?;
+        // It asks for the output until the end.
+        let process = found(r"session ID (\d+)");
+        let poll = call("write_stdin", json!({"session_id": process, "chars": "", "yield_time_ms": 20_000}));
+        let watched = exec(format!("touch up; {}", wait_for("go"))).id("watched").yield_ms(250);
+        let script = Script::new().step(watched).step(poll).step(say("it ended"));
+        let turn = session.prompt(&script.prompt("watch"));
+        session.until_listed(&["watched"]).await?;
+        let is_polled =
+            |it: &crate::seen::Seen| (stage.model.request_count() == 2 && !it.wire.is_empty()).then_some(());
+        client.wait("the model's question", is_polled).await?;
+        stage.signal_file("go")?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        let before = stage.model.request_count();
+        // Two that end together.
+        let two = ["a", "b"].map(|id| exec(format!("touch {id}; {}", wait_for("both"))).id(id).yield_ms(250));
+        session.turn(&Script::new().step(two).step(say("two")).prompt("two")).await?;
+        ensure!(stage.model.request_count() == before + 2, "the end that the model saw woke it");
+        let from = client.look(|it| it.wire.len());
+        stage.model.push(say("both ended"));
+        stage.signal_file("both")?;
+        session.update("the woken turn", from, |update| is_end(update).then_some(())).await?;
+        let heard = stage.model.requests()[before + 2].body["input"].to_string();
+        ensure!(heard.matches("ended by itself: exit code 0.").count() == 2, "the model heard {heard}");
+        session.at_rest().await?;
+        ensure!(stage.model.request_count() == before + 3, "woken more than once");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A model that starts something short each time that it is woken is not woken for ever.
+#[tokio::test]
+async fn the_model_is_not_woken_for_ever() {
+    play(async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let wake = json!({"sessionId": session.id, "configId": "wake", "value": "on"});
+        client.call("setOption", wake).await?;
+        for n in 0..8 {
+            stage.model.push(exec("sleep 0.5").id(format!("again-{n}")).yield_ms(250));
+            stage.model.push(say("and again"));
+        }
+        session.turn("begin").await?;
+        let is_told = |update: &Value| {
+            update["title"].as_str().is_some_and(|title| title.contains("5 times")).then_some(())
+        };
+        session.update("the end of it", 0, is_told).await?;
+        session.at_rest().await?;
+        assert_eq!(stage.model.request_count(), 12, "two of the prompt, two of each woken turn");
         client.end().await?;
         Ok(())
     })

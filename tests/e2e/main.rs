@@ -31,6 +31,7 @@ mod local;
 mod map;
 mod output;
 mod sessions;
+mod signin;
 mod slash;
 mod stops;
 mod story;

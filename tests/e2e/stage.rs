@@ -173,6 +173,11 @@ impl Stage {
         Ok(())
     }
 
+    /// The program of the real Codex.
+    pub(crate) fn codex(&self) -> &std::path::Path {
+        self.codex.binary()
+    }
+
     /// The app-servers of this home.
     pub(crate) fn app_servers(&self) -> Vec<u32> {
         self.app_server_processes().iter().map(|it| it.pid).collect()

@@ -90,6 +90,7 @@ fn an_open_session_closed_while_it_is_resumed_stays_closed() {
 fn a_new_session_closed_before_its_answer_is_still_answered() {
     let mut rig = Rig::greeted(2);
     rig.ok("initialize", json!({"userAgent": "codex/1"}));
+    rig.ok("account/read", json!({"account": null, "requiresOpenaiAuth": false}));
     rig.request("new", "session/new", json!({"cwd": "/w"}));
     rig.ok("thread/start", idle());
     // The answer carries the models, and those are not there yet.
@@ -127,6 +128,7 @@ fn a_turn_that_ends_under_a_resume_has_its_stop_reason() {
 fn a_terminal_is_announced_before_it_is_listed() {
     let mut rig = Rig::greeted(2);
     rig.ok("initialize", json!({"userAgent": "codex/1"}));
+    rig.ok("account/read", json!({"account": null, "requiresOpenaiAuth": false}));
     rig.resume(false);
     rig.ok("thread/resume", active());
     rig.pass(1, &json!([]));

@@ -53,6 +53,11 @@ pub(crate) struct Rig {
 impl Rig {
     /// A client that has initialized; Codex has not answered its own `initialize`.
     pub(crate) fn greeted(version: u32) -> Self {
+        Self::greeted_with(version, &json!({}))
+    }
+
+    /// As `greeted`, by a client that can do something.
+    pub(crate) fn greeted_with(version: u32, capabilities: &Value) -> Self {
         let mut rig = Self {
             bridge: Bridge::new(Settings::plain("n")),
             now: 0,
@@ -71,7 +76,8 @@ impl Rig {
             log: Vec::new(),
         };
         let info = json!({"name": "c", "version": "1"});
-        let params = json!({"protocolVersion": version, "info": info, "clientCapabilities": {}});
+        let member = if version == 1 { "clientCapabilities" } else { "capabilities" };
+        let params = json!({"protocolVersion": version, "info": info, member: capabilities});
         rig.request("init", "initialize", params);
         rig
     }

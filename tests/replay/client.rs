@@ -14,6 +14,10 @@ pub(crate) enum Act {
         #[serde(default)]
         can: Vec<Can>,
     },
+    /// v1 `authenticate`, v2 `auth/login`.
+    SignIn { method: String },
+    /// v1 `logout`, v2 `auth/logout`.
+    SignOut,
     /// `session/new`.
     Open,
     Prompt {
@@ -90,6 +94,8 @@ pub(crate) enum Can {
     Elicitation,
     /// v1 `notice`; every v2 client can.
     Notices,
+    /// To run `codex login` in a terminal.
+    Terminal,
 }
 
 #[derive(Debug)]
@@ -135,6 +141,11 @@ impl Client {
         let v1 = self.version == Version::V1;
         match act {
             Act::Hello { can } => vec![self.hello(can)],
+            Act::SignIn { method } => {
+                let name = if v1 { "authenticate" } else { "auth/login" };
+                vec![self.request(name, json!({"methodId": method}))]
+            }
+            Act::SignOut => vec![self.request(if v1 { "logout" } else { "auth/logout" }, json!({}))],
             Act::Open => {
                 self.opening.insert(self.n_requests + 1, None);
                 vec![self.request("session/new", json!({"cwd": "/workspace/project", "mcpServers": []}))]
@@ -268,6 +279,9 @@ impl Client {
         let capabilities = &mut params[if v1 { "clientCapabilities" } else { "capabilities" }];
         if can.contains(&Can::Elicitation) {
             capabilities["elicitation"] = json!({"form": {}, "url": {}});
+        }
+        if can.contains(&Can::Terminal) {
+            capabilities["auth"] = json!({"terminal": if v1 { json!(true) } else { json!({}) }});
         }
         if can.contains(&Can::Notices) && v1 {
             capabilities["session"] = json!({"notices": {}});

@@ -25,11 +25,13 @@ pub(crate) struct Server {
     scripted: BTreeMap<String, VecDeque<Value>>,
     /// It lives and does nothing: no answer, no line.
     hung: bool,
+    /// Somebody is signed in.
+    account: bool,
 }
 
 impl Server {
     pub(crate) fn new(recordings: impl IntoIterator<Item = Recording>) -> Self {
-        Self { waiting: recordings.into_iter().collect(), ..Self::default() }
+        Self { waiting: recordings.into_iter().collect(), account: true, ..Self::default() }
     }
 
     /// Lets the first thread start and play `n_turns` before anybody listens; gives its id.
@@ -53,6 +55,11 @@ impl Server {
     /// The next call of `method` is answered so: `{result}` or `{error}`, or not at all: `null`.
     pub(crate) fn script(&mut self, method: &str, answer: Value) {
         self.scripted.entry(method.to_owned()).or_default().push_back(answer);
+    }
+
+    /// Somebody signs in, or out, elsewhere: nothing is said of it.
+    pub(crate) fn set_account(&mut self, account: bool) {
+        self.account = account;
     }
 
     /// From now on it only lives.
@@ -136,6 +143,26 @@ impl Server {
             ),
             Some("model/list") => {
                 self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
+            }
+            Some("account/read") => {
+                let account = self.account.then(|| json!({"type": "apiKey"}));
+                self.answer(now, id, json!({"result": {"account": account, "requiresOpenaiAuth": true}}));
+            }
+            Some("account/login/start") => self.sign_in(now, id, params),
+            Some("account/login/cancel") => {
+                self.answer(now, id, json!({"result": {"status": "canceled"}}));
+                let params = json!({"loginId": params["loginId"], "success": false, "error": "Login was not completed"});
+                self.push(
+                    now + LATENCY,
+                    None,
+                    json!({"method": "account/login/completed", "params": params}),
+                );
+            }
+            Some("account/logout") => {
+                self.account = false;
+                self.answer(now, id, json!({"result": {}}));
+                let params = json!({"authMode": null, "planType": null, "reason": null});
+                self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
             Some("thread/loaded/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
@@ -248,6 +275,29 @@ impl Server {
     fn keep_commands(&mut self, idx: usize) {
         let thread = &self.threads[idx];
         self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_turn(line));
+    }
+
+    fn sign_in(&mut self, now: u64, id: &Value, params: &Value) {
+        let answer = match params["type"].as_str() {
+            Some("apiKey") => {
+                self.account = true;
+                let params = json!({"loginId": null, "success": true, "error": null});
+                self.push(
+                    now + LATENCY,
+                    None,
+                    json!({"method": "account/login/completed", "params": params}),
+                );
+                json!({"type": "apiKey"})
+            }
+            Some("chatgpt") => {
+                json!({"type": "chatgpt", "loginId": "login-1", "authUrl": "https://auth.example/authorize"})
+            }
+            _ => {
+                json!({"type": "chatgptDeviceCode", "loginId": "login-1", "verificationUrl": "https://auth.example/device",
+                    "userCode": "ABCD-1234"})
+            }
+        };
+        self.answer(now, id, json!({"result": answer}));
     }
 
     fn of(&self, params: &Value) -> Option<usize> {

@@ -9,6 +9,8 @@ use crate::server::Server;
 use crate::watches::Told;
 use crate::world::{Fault, OnFault, World};
 use appserver_acp::core::input::Pressure;
+use appserver_acp::core::settings::Settings;
+use appserver_acp::core::sign_in::{Means, Secret};
 use appserver_acp::map;
 use appserver_acp::map::row::{Row, Verdict};
 use serde::Deserialize;
@@ -38,6 +40,12 @@ struct Head {
     /// Turns that were over before the client came.
     #[serde(default)]
     ahead: usize,
+    /// Nobody is signed in to Codex.
+    #[serde(default)]
+    signed_out: bool,
+    /// What the environment has to sign in with: `CODEX_API_KEY`, `OPENAI_API_KEY`, `NO_BROWSER`.
+    #[serde(default)]
+    env: Vec<String>,
     /// Commands that leave a process behind when they end.
     #[serde(default)]
     leaves: Vec<String>,
@@ -85,6 +93,8 @@ enum Fate {
     Answer { method: String, with: Value },
     /// The next turn beyond the recording ends only when a line says so.
     Hold,
+    /// From now on somebody is signed in, or nobody, and no line says so.
+    Account(bool),
     /// This command ends, and no line ever says so.
     Vanish(String),
     /// Somebody else does something to the goal or the queue of the first thread.
@@ -149,7 +159,9 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
     if head.ahead > 0 {
         server.play_ahead(head.ahead);
     }
-    let mut world = World::new(version, server, OnFault::GoOn);
+    server.set_account(!head.signed_out);
+    let settings = Settings { sign_in: means(&head.env), ..Settings::plain("n") };
+    let mut world = World::with(settings, version, server, OnFault::GoOn);
     world.leaves = head.leaves.into_iter().collect();
     for beat in beats {
         world.pass(beat.at, &mut |world, line| world.deliver(&line));
@@ -160,6 +172,7 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
             Event::Codex(Fate::Stall(millis)) => world.stall(millis, None),
             Event::Codex(Fate::Say(line)) => world.say_of_codex(line),
             Event::Codex(Fate::Answer { method, with }) => world.server.script(&method, with),
+            Event::Codex(Fate::Account(signed_in)) => world.server.set_account(signed_in),
             Event::Codex(Fate::Hold) => world.server.hold(),
             Event::Codex(Fate::Vanish(item)) => world.server.vanish(&item),
             Event::Reach { on: On::Now, found } => world.reached(found.report()),
@@ -187,6 +200,17 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
     match (judge(world.faults(), &wrong), told) {
         (Ok(()), told) => told,
         (Err(faults), told) => Err(format!("{faults}\n{}", told.err().unwrap_or_default())),
+    }
+}
+
+fn means(env: &[String]) -> Means {
+    let is_set = |name: &str| env.iter().any(|it| it == name);
+    let key = |name| is_set(name).then(|| Secret::new("sk-of-a-story"));
+    Means {
+        no_browser: is_set("NO_BROWSER"),
+        codex_key: key("CODEX_API_KEY"),
+        openai_key: key("OPENAI_API_KEY"),
+        program: None,
     }
 }
 

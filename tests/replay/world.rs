@@ -88,7 +88,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(version: Version, server: Server, on_fault: OnFault) -> Self {
-        let settings = Settings::plain("n");
+        Self::with(Settings::plain("n"), version, server, on_fault)
+    }
+
+    pub(crate) fn with(settings: Settings, version: Version, server: Server, on_fault: OnFault) -> Self {
         Self {
             version,
             on_fault,

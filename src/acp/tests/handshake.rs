@@ -1,8 +1,9 @@
 //! `initialize`: versions, profiles, order.
 
 use super::{HELLO_V1, HELLO_V2, HELLO_ZED, fresh, greeted, refused, wire};
-use crate::acp::Read;
+use crate::acp::{AgentInfo, Edge, Read};
 use crate::core::request::{ClientProfile, TerminalDisplay, Version};
+use crate::core::sign_in::{Means, Program, Secret};
 use serde_json::{Value, json};
 
 fn hello(params: &str) -> String {
@@ -133,7 +134,7 @@ fn the_results_advertise_what_is_served() {
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
                 "mcpCapabilities": { "http": true, "sse": false },
                 "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "additionalDirectories": {} },
-                "auth": {},
+                "auth": { "logout": {} },
             },
             "authMethods": [],
             "agentInfo": { "name": "agent", "version": "1.0.0" },
@@ -164,4 +165,65 @@ fn initialize_may_be_repeated_until_the_first_other_request() {
     assert_eq!(edge.profile().unwrap().version, Version::V1, "the latest success stands");
     assert!(matches!(edge.read(br#"{"jsonrpc":"2.0","id":1,"method":"session/list"}"#), Read::Input(_)));
     assert_eq!(refused(&mut edge, HELLO_V2).0, -32600);
+}
+
+fn methods(hello: &str, means: Means) -> Vec<Value> {
+    let info = AgentInfo { name: "agent".into(), version: "1".into(), sign_in: means };
+    let Read::Hello { reply, profile } = Edge::new(info).read(hello.as_bytes()) else {
+        panic!("not welcomed")
+    };
+    wire::assert_result_valid(profile.version, "initialize", &reply);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    reply["result"]["authMethods"].as_array().cloned().unwrap_or_default()
+}
+
+fn ids(hello: &str, means: Means) -> Vec<String> {
+    let id = |it: &Value| it["id"].as_str().or(it["methodId"].as_str()).unwrap_or_default().to_owned();
+    methods(hello, means).iter().map(id).collect()
+}
+
+#[test]
+fn only_what_the_client_can_handle_is_a_way_to_sign_in() {
+    let program = Some(Program {
+        path: "/bin/appserver-acp".into(),
+        env: vec![("CODEX_HOME".into(), "/home/u/.codex".into())],
+    });
+    let key = Some(Secret::new("sk-0123456789abcdef"));
+    let plain = Means { program, ..Means::default() };
+    for hello in [HELLO_V1, HELLO_V2] {
+        assert_eq!(ids(hello, plain.clone()), ["chatgpt", "chatgpt-device-code"]);
+        let without = Means { no_browser: true, codex_key: key.clone(), ..plain.clone() };
+        assert_eq!(ids(hello, without), ["chatgpt-device-code", "codex-api-key"]);
+    }
+    let bare = hello(r#"{"protocolVersion":1}"#);
+    assert_eq!(ids(&bare, plain.clone()), [""; 0]);
+    let keys = Means { codex_key: key.clone(), openai_key: key, ..plain };
+    assert_eq!(ids(&bare, keys.clone()), ["codex-api-key", "openai-api-key"]);
+    assert!(!format!("{:?}", methods(&bare, keys.clone())).contains("sk-"), "a name is no key");
+    assert!(!format!("{keys:?}").contains("sk-"), "a key is not shown");
+}
+
+#[test]
+fn a_client_with_a_terminal_is_told_what_to_run_in_it() {
+    let program = Some(Program {
+        path: "/bin/appserver-acp".into(),
+        env: vec![("CODEX_HOME".into(), "/home/u/.codex".into())],
+    });
+    let means = Means { program, ..Means::default() };
+    let v1 = hello(r#"{"protocolVersion":1,"clientCapabilities":{"auth":{"terminal":true}}}"#);
+    let v2 =
+        r#"{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{"auth":{"terminal":{}}}}"#;
+    for hello in [v1, hello(v2)] {
+        let method = &methods(&hello, means.clone())[0];
+        assert_eq!((&method["type"], &method["args"]), (&json!("terminal"), &json!(["login"])), "{method}");
+    }
+    let method = &methods(HELLO_ZED, means)[0];
+    assert_eq!(method.get("type"), None, "to this client it is one of ours");
+    assert_eq!(
+        method["_meta"]["terminal-auth"],
+        json!({
+            "label": "Sign in with codex login", "command": "/bin/appserver-acp", "args": ["login"],
+            "env": { "CODEX_HOME": "/home/u/.codex" },
+        })
+    );
 }

@@ -277,9 +277,9 @@ fn misfits_name_their_place() {
 
 #[test]
 fn unknown_requests_are_32601_and_unknown_notifications_nothing() {
-    let v1 = ["authenticate", "session/delete", "terminal/cancel", "tool_call/cancel", "_x", "$/odd", ""];
+    let v1 = ["auth/login", "session/delete", "terminal/cancel", "tool_call/cancel", "_x", "$/odd", ""];
     let v2 =
-        ["auth/login", "session/fork", "session/load", "session/set_mode", "_x", "$/odd", "session/cancel"];
+        ["authenticate", "session/fork", "session/load", "session/set_mode", "_x", "$/odd", "session/cancel"];
     for (hello, methods) in [(HELLO_V1, v1), (HELLO_V2, v2)] {
         let mut edge = greeted(hello);
         for method in methods {

@@ -54,6 +54,7 @@ impl Encoder {
             (method::SET_CONFIG_OPTION, Reply::OptionSet(options)) => {
                 value(v1::SetSessionConfigOptionResponse::new(convert::options(options)))
             }
+            (method::AUTHENTICATE, Reply::SignedIn) | (method::LOGOUT, Reply::SignedOut) => Some(json!({})),
             (method::SET_MODE, Reply::OptionSet(options)) => {
                 if let Some(session) = session {
                     self.session(session).note_mode(options);
@@ -69,6 +70,8 @@ impl Encoder {
                 | Reply::TurnEnded { .. }
                 | Reply::OptionSet(_)
                 | Reply::CancelAccepted
+                | Reply::SignedIn
+                | Reply::SignedOut
                 | Reply::Failed(_),
             ) => None,
         }

@@ -30,7 +30,9 @@ pub(crate) fn result(name: &str, reply: &Reply) -> Option<Value> {
         (method::SET_CONFIG_OPTION, Reply::OptionSet(options)) => {
             value(v2::SetSessionConfigOptionResponse::new(convert::options(options)))
         }
-        (method::SESSION_CLOSE, Reply::SessionClosed)
+        (method::AUTH_LOGIN, Reply::SignedIn)
+        | (method::AUTH_LOGOUT, Reply::SignedOut)
+        | (method::SESSION_CLOSE, Reply::SessionClosed)
         | (method::TERMINAL_CANCEL | method::TOOL_CALL_CANCEL, Reply::CancelAccepted) => Some(json!({})),
         (
             _,
@@ -41,6 +43,8 @@ pub(crate) fn result(name: &str, reply: &Reply) -> Option<Value> {
             | Reply::TurnEnded { .. }
             | Reply::OptionSet(_)
             | Reply::CancelAccepted
+            | Reply::SignedIn
+            | Reply::SignedOut
             | Reply::Failed(_),
         ) => None,
     }

@@ -15,6 +15,8 @@ pub struct Setup {
     pub env: Vec<(&'static str, String)>,
     /// Whether `CODEX_CONFIG` is set. Its value may hold secrets and is not printed.
     pub has_codex_config: bool,
+    /// Whether `CODEX_API_KEY` is set. A client has to set it too.
+    pub has_codex_key: bool,
 }
 
 impl Setup {
@@ -38,6 +40,9 @@ impl Setup {
         writeln!(out, "{acpx} prompt 'start the dev server and leave it running'")?;
         writeln!(out, "\nacpx, for one answer; exec hangs up after it, and what still runs is ended:")?;
         writeln!(out, "{acpx} exec 'what does this project do?'")?;
+        if self.has_codex_key {
+            writeln!(out, "\nCODEX_API_KEY is set here: a client has to set it too.")?;
+        }
         if self.has_codex_config {
             writeln!(out, "\nCODEX_CONFIG is set here: a client has to set it too.")?;
         }

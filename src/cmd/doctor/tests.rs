@@ -5,13 +5,17 @@ use std::os::unix::fs::PermissionsExt;
 
 /// What the doctor says of a `codex` made of this shell script, and its exit code.
 fn examine(script: &str) -> (String, u8) {
+    examine_with(script, &Setup::default())
+}
+
+fn examine_with(script: &str, setup: &Setup) -> (String, u8) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("codex");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let sought = Sought { named: Some(path), ..Sought::default() };
     let mut out = Vec::new();
-    let code = run(&sought, &[], &Setup::default(), &mut out).unwrap();
+    let code = run(&sought, &[], setup, &mut out).unwrap();
     (String::from_utf8(out).unwrap(), code)
 }
 
@@ -46,6 +50,14 @@ fn nobody_is_logged_in() {
 }
 
 #[test]
+fn nobody_is_logged_in_and_there_is_a_key() {
+    let setup = Setup { has_codex_key: true, ..Setup::default() };
+    let (said, code) = examine_with(&codex(r#"{"account":null,"requiresOpenaiAuth":true}"#), &setup);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("ok    login       nobody; the first session gives"), "{said}");
+}
+
+#[test]
 fn a_provider_of_ones_own_needs_no_login() {
     let (said, code) = examine(&codex(r#"{"account":null,"requiresOpenaiAuth":false}"#));
     assert_eq!(code, 0, "{said}");
@@ -77,6 +89,7 @@ fn the_snippets_carry_what_was_said_outright() {
         config: vec!["model=\"x y\"".to_owned()],
         env: vec![("CODEX_HOME", "/my home".to_owned())],
         has_codex_config: true,
+        has_codex_key: true,
     };
     let sought = Sought { named: Some("/no/such/codex".into()), ..Sought::default() };
     let mut out = Vec::new();
@@ -93,6 +106,7 @@ fn the_snippets_carry_what_was_said_outright() {
         r#"CODEX_HOME='/my home' acpx --agent '{us} --codex /no/such/codex -c '\''model="x y"'\''' sessions new"#
     );
     assert!(acpx.lines().any(|it| it == line), "{acpx}");
+    assert!(acpx.contains("CODEX_API_KEY is set here: a client has to set it too.\n"), "{acpx}");
     assert!(acpx.ends_with("CODEX_CONFIG is set here: a client has to set it too.\n"), "{acpx}");
 }
 

@@ -2,7 +2,7 @@ use super::{Heard, edge, read};
 use crate::core::codex::{CodexReply, CodexRequest, FromCodex, Preset};
 use crate::core::ids::{CodexCallId, ThreadId, TurnId};
 use crate::core::inquiry::{
-    Account, ExecEnd, Inquiry, McpServerState, RateLimit, ReviewTarget, Skill, SkillList, Told,
+    ExecEnd, Inquiry, McpServerState, RateLimit, ReviewTarget, Skill, SkillList, Told,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn an_account_is_put_into_words() {
     let who = |account: Value| {
         let result = json!({"account": account, "requiresOpenaiAuth": true});
         match asked(Inquiry::Account, result) {
-            (_, CodexReply::Told(Told::Account(Account { who, required: true }))) => who,
+            (_, CodexReply::Account { who, required: true }) => who,
             other => panic!("no account: {other:?}"),
         }
     };

@@ -13,6 +13,9 @@ impl Rig {
         if self.is_called("model/list") {
             self.ok("model/list", json!({"data": [], "nextCursor": null}));
         }
+        if self.is_called("account/read") {
+            self.ok("account/read", json!({"account": {"type": "apiKey"}, "requiresOpenaiAuth": true}));
+        }
     }
 
     pub(crate) fn is_called(&self, method: &str) -> bool {

@@ -33,6 +33,7 @@ pub struct Config {
     top: String,
     tables: String,
     features: String,
+    needs_account: bool,
 }
 
 impl Config {
@@ -46,6 +47,7 @@ impl Config {
             top: String::new(),
             tables: String::new(),
             features: String::new(),
+            needs_account: false,
         }
     }
 
@@ -67,6 +69,13 @@ impl Config {
     #[must_use]
     pub fn sandbox_mode(mut self, mode: impl Into<String>) -> Self {
         self.sandbox_mode = mode.into();
+        self
+    }
+
+    /// The model provider needs an account of `OpenAI`.
+    #[must_use]
+    pub fn needs_account(mut self) -> Self {
+        self.needs_account = true;
         self
     }
 
@@ -125,7 +134,7 @@ impl Config {
         ] {
             writeln!(toml, "{name} = \"{value}\"").expect("writing to a string never fails");
         }
-        let Self { base_url, top, tables, features, .. } = self;
+        let Self { base_url, top, tables, features, needs_account, .. } = self;
         // Retries would hide a scripted failure, and websockets are not what the model server speaks.
         toml + &format!(
             r#"model_provider = "scripted"
@@ -138,7 +147,7 @@ enabled = false
 name = "scripted"
 base_url = "{base_url}"
 wire_api = "responses"
-requires_openai_auth = false
+requires_openai_auth = {needs_account}
 request_max_retries = 0
 stream_max_retries = 0
 supports_websockets = false

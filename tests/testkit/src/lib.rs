@@ -4,6 +4,7 @@ pub mod belief;
 pub mod codex;
 pub mod fake;
 pub mod home;
+pub mod issuer;
 pub mod model;
 pub mod processes;
 pub mod wire;

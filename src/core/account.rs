@@ -1,0 +1,267 @@
+//! Who is signed in to Codex: sessions wait until that is known.
+//!
+//! No session opens whose first prompt would fail for want of an account.
+
+use super::Core;
+use super::codex::{Choices, CodexError, CodexReply, CodexRequest};
+use super::effect::{Anomaly, Effects};
+use super::failure::Failure;
+use super::ids::{RequestId, SessionId, Tick};
+use super::link::Purpose;
+use super::login::Login;
+use super::request::{Place, Reply, Ticket, Version};
+use super::sign_in::SignIn;
+use super::timer::Timer;
+
+/// How long sessions wait for `account/read`, in ms. It takes long only where an account is there
+/// and its workspace is asked for: then Codex may say itself what is wrong.
+const ACCOUNT_BOUND: u64 = 2_000;
+
+/// Codex looks into its store once a second: who signed in elsewhere is known by then. In ms.
+const LOOK_AGAIN: u64 = 1_500;
+
+/// What is known of the account, and who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// Signed in, or the model provider needs no account of OpenAI's; `false` where it is unknown.
+    pub(crate) is_good: bool,
+    /// The `account/read` under way.
+    reading: Option<u32>,
+    n_reads: u32,
+    held: Vec<Opening>,
+    /// Somebody was told to sign in, and may have done it elsewhere.
+    pub(crate) has_refused: bool,
+    look: Look,
+    pub(crate) login: Option<Login>,
+    /// `CODEX_API_KEY` was tried with this app-server.
+    key_spent: bool,
+    /// The client has signed out on purpose: nothing signs in again unasked.
+    pub(crate) has_signed_out: bool,
+}
+
+/// How sure it is that nobody is signed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Look {
+    #[default]
+    First,
+    /// The next one comes in a while.
+    Waiting,
+    Last,
+}
+
+/// A request that needs an account.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// `session/new`.
+    New { ticket: Ticket, place: Place },
+    /// `session/load`, `session/resume`: the ticket is with the resume.
+    Resume(SessionId),
+    /// The client has run `codex login`: did it work?
+    Confirm(Ticket),
+}
+
+impl Account {
+    /// Whether a request of the client waits for what Codex says of the account.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.held.is_empty() || self.login.is_some()
+    }
+}
+
+impl Core {
+    /// Opens at once with an account, else when it is known that there is one.
+    pub(super) fn admit(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
+        if self.account.is_good {
+            return self.enter(opening, out);
+        }
+        self.account.held.push(opening);
+        if self.account.look != Look::Waiting {
+            self.read_account(now, out);
+        }
+    }
+
+    /// Asks who is signed in; also notices a `codex login` elsewhere, of which Codex says nothing.
+    pub(super) fn read_account(&mut self, now: Tick, out: &mut Effects) {
+        let read = self.account.reading.unwrap_or_else(|| {
+            self.account.n_reads += 1;
+            let read = self.account.n_reads;
+            self.account.reading = Some(read);
+            self.link.call(Purpose::Account { read }, CodexRequest::AccountRead, out);
+            read
+        });
+        self.timers.arm(now.plus(ACCOUNT_BOUND), Timer::Account { read });
+    }
+
+    pub(super) fn account_read(
+        &mut self,
+        now: Tick,
+        read: u32,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        if self.account.reading == Some(read) {
+            self.account.reading = None;
+        }
+        match result {
+            Ok(CodexReply::Account { who: None, required: true }) => {
+                self.account.is_good = false;
+                self.signed_out(now, out);
+            }
+            Ok(CodexReply::Account { .. }) => {
+                self.account.is_good = true;
+                self.enter_all(out);
+            }
+            // Somebody is signed in, and more cannot be said: Codex will tell what it misses.
+            Ok(_) => self.enter_all(out),
+            Err(error) => {
+                out.anomaly(Anomaly::CodexRefused { method: "account/read", message: error.message });
+                self.enter_all(out);
+            }
+        }
+    }
+
+    /// Time for the second look.
+    pub(super) fn look_again(&mut self, now: Tick, out: &mut Effects) {
+        if self.account.look == Look::Waiting {
+            self.account.look = Look::Last;
+            self.read_account(now, out);
+        }
+    }
+
+    /// What is held has waited long enough.
+    pub(super) fn account_bound(&mut self, read: u32, out: &mut Effects) {
+        if self.account.reading == Some(read) {
+            self.enter_all(out);
+        }
+    }
+
+    /// Codex says that the account is another one.
+    pub(super) fn account_updated(&mut self) {
+        self.account.is_good = false;
+    }
+
+    /// `$/cancel_request`; `false` if that request does not wait here.
+    pub(super) fn cancel_waiting(&mut self, request: &RequestId, out: &mut Effects) -> bool {
+        if self.account.login.as_ref().is_some_and(|it| it.is_of(request)) {
+            self.give_up_login(Failure::Cancelled, out);
+            return true;
+        }
+        let is_it = |opening: &Opening| match opening {
+            Opening::New { ticket, .. } | Opening::Confirm(ticket) => ticket.id() == request,
+            Opening::Resume(_) => false,
+        };
+        match self.account.held.iter().position(is_it) {
+            Some(at) => {
+                let opening = self.account.held.remove(at);
+                self.refuse_opening(opening, &Failure::Cancelled, out);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The app-server is gone: what waited here waits for nothing.
+    pub(super) fn account_lost(&mut self, failure: &Failure, out: &mut Effects) {
+        let lost = std::mem::take(&mut self.account);
+        self.account.n_reads = lost.n_reads;
+        self.account.has_signed_out = lost.has_signed_out;
+        for opening in lost.held {
+            self.refuse_opening(opening, failure, out);
+        }
+        if let Some(login) = lost.login {
+            login.lost(failure, out);
+        }
+    }
+
+    // What `codex exec` does with `CODEX_API_KEY`, the app-server does not: it is given the key where
+    // nobody is signed in. `OPENAI_API_KEY` may be there for something else, and has to be chosen.
+    fn signed_out(&mut self, now: Tick, out: &mut Effects) {
+        if self.account.held.is_empty() {
+            return;
+        }
+        let is_confirm = |it: &Opening| matches!(it, Opening::Confirm(_));
+        let may_be_late = self.account.has_refused || self.account.held.iter().any(is_confirm);
+        if may_be_late && self.account.look == Look::First {
+            self.account.look = Look::Waiting;
+            return self.timers.arm(now.plus(LOOK_AGAIN), Timer::LookAgain);
+        }
+        self.account.look = Look::First;
+        let key = self.settings.sign_in.codex_key.clone();
+        match (&self.account.login, key) {
+            (None, Some(key)) if !self.account.key_spent && !self.account.has_signed_out => {
+                self.account.key_spent = true;
+                self.start_held_login(key, out);
+            }
+            // They are answered when it is over.
+            (Some(login), _) if login.is_for_held() => {}
+            (Some(_) | None, _) => {
+                self.account.has_refused = true;
+                let failure = self.auth_required();
+                self.refuse_held(&failure, out);
+            }
+        }
+    }
+
+    fn auth_required(&self) -> Failure {
+        let methods = self.settings.sign_in.methods(&self.client);
+        // That one is not called: it is what the sentence ends with.
+        let called = methods.into_iter().filter(|it| *it != SignIn::Terminal);
+        let ids: Vec<&str> = called.map(SignIn::id).collect();
+        let call = match self.client.version {
+            Version::V1 => "authenticate",
+            Version::V2 => "auth/login",
+        };
+        let by_client = match ids.is_empty() {
+            true => String::new(),
+            false => format!("sign in with {call} ({}), or ", ids.join(", ")),
+        };
+        Failure::AuthRequired(format!(
+            "nobody is signed in to Codex: {by_client}run `codex login` in a terminal and try again"
+        ))
+    }
+
+    pub(super) fn enter_all(&mut self, out: &mut Effects) {
+        self.account.look = Look::First;
+        for opening in std::mem::take(&mut self.account.held) {
+            self.enter(opening, out);
+        }
+    }
+
+    fn enter(&mut self, opening: Opening, out: &mut Effects) {
+        match opening {
+            Opening::New { ticket, place } => {
+                let request = CodexRequest::ThreadStart {
+                    cwd: place.cwd.clone(),
+                    roots: place.additional_directories.clone(),
+                    mcp_servers: place.mcp_servers.clone(),
+                    choices: Choices { preset: self.settings.preset, ..Default::default() },
+                };
+                self.link.call(Purpose::Open { ticket, place }, request, out);
+            }
+            Opening::Resume(session) => {
+                // Closed meanwhile, it has no resume any more.
+                if let Some(resuming) = self.arriving.get(&session) {
+                    let request = resuming.request(self.renewals.thread(&session));
+                    self.link.call(Purpose::Resume { session }, request, out);
+                }
+            }
+            Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),
+        }
+    }
+
+    pub(super) fn refuse_held(&mut self, failure: &Failure, out: &mut Effects) {
+        for opening in std::mem::take(&mut self.account.held) {
+            self.refuse_opening(opening, failure, out);
+        }
+    }
+
+    fn refuse_opening(&mut self, opening: Opening, failure: &Failure, out: &mut Effects) {
+        match opening {
+            Opening::New { ticket, .. } | Opening::Confirm(ticket) => out.refuse(ticket, failure.clone()),
+            Opening::Resume(session) => {
+                if let Some(resuming) = self.arriving.remove(&session) {
+                    out.refuse(resuming.ticket, failure.clone());
+                }
+            }
+        }
+    }
+}
