@@ -30,7 +30,7 @@ mod local;
 mod login;
 mod lost;
 mod mcp;
-mod models;
+pub mod models;
 mod opening;
 mod probe;
 mod prompts;

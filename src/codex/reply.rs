@@ -7,10 +7,10 @@ use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::preset::{decode_collaboration, decode_preset, decode_rules};
 use super::standing;
-use crate::core::codex::{
-    CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, Model, ThreadEntry, ThreadOpened,
-};
+use crate::core::codex::{CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, ThreadOpened};
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
+use crate::core::models::Model;
+use crate::core::request::ThreadEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

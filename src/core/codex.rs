@@ -7,8 +7,9 @@ use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
 use super::inquiry::{Inquiry, Told};
+use super::models::Model;
 use super::queued::QueuedMessage;
-use super::request::{McpServer, PromptPart};
+use super::request::{McpServer, PromptPart, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
@@ -220,15 +221,6 @@ pub struct ThreadOpened {
     pub active: bool,
 }
 
-/// One line of `thread/list`. Times in seconds since the epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadEntry {
-    pub thread: ThreadId,
-    pub cwd: String,
-    pub title: Option<String>,
-    pub updated_at: Option<i64>,
-}
-
 /// One item of a thread's history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryItem {
@@ -244,19 +236,6 @@ pub struct LiveTerminal {
     /// The bare script.
     pub command: String,
     pub cwd: String,
-}
-
-/// A model that can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
-    pub slug: String,
-    pub name: String,
-    pub description: String,
-    pub hidden: bool,
-    /// Value and description, in Codex's order.
-    pub efforts: Vec<(String, String)>,
-    pub default_effort: Option<String>,
-    pub is_default: bool,
 }
 
 /// A notification about one thread or about the whole app-server.
