@@ -32,7 +32,7 @@ use self::dropped::Dropped;
 use self::error::{RpcError, rpc_error};
 use crate::core::ask::{Answer, Ask};
 use crate::core::effect::Anomaly;
-use crate::core::ids::{AskId, RequestId, SessionId};
+use crate::core::ids::{AskId, Json, RequestId, SessionId};
 use crate::core::input::FromClient;
 use crate::core::request::{ClientProfile, Reply, Ticket, Version};
 use crate::core::sign_in::Means;
@@ -150,6 +150,15 @@ impl Edge {
             Version::V1 if echoes => speaks.v1.skip(session, Dropped::EchoOfPrompt),
             Version::V1 => speaks.v1.update(session, update),
             Version::V2 => v2::update(session, update),
+        }
+    }
+
+    /// Whether the client's version has words for a form of this schema.
+    pub fn fits(&self, schema: &Json) -> bool {
+        match self.speaks.as_ref().map(|it| it.profile.version) {
+            Some(Version::V1) => v1::fits(schema),
+            Some(Version::V2) => v2::fits(schema),
+            None => false,
         }
     }
 

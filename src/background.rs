@@ -7,3 +7,4 @@ pub(crate) mod exit;
 pub(crate) mod ledger;
 pub(crate) mod output;
 pub(crate) mod standing;
+pub(crate) mod typed;

@@ -10,6 +10,7 @@ mod tests;
 use crate::acp;
 use crate::codex;
 use crate::core::Core;
+use crate::core::asked::CodexAsk;
 use crate::core::codex::FromCodex;
 use crate::core::effect::{Anomaly, Effect, Effects};
 use crate::core::ids::{Generation, Tick};
@@ -149,6 +150,12 @@ impl Bridge {
         self.garbage = if is_garbage { self.garbage + 1 } else { 0 };
         self.inputs.push_back(Input::CodexHeard);
         match read.heard {
+            codex::Heard::Codex(FromCodex::Asked { request, mut ask }) => {
+                if let CodexAsk::McpForm { form, .. } = &mut ask {
+                    form.fits = self.acp.fits(&form.schema);
+                }
+                self.inputs.push_back(Input::Codex(FromCodex::Asked { request, ask }));
+            }
             codex::Heard::Codex(input) => self.inputs.push_back(Input::Codex(input)),
             codex::Heard::Anomaly(anomaly) => out.push(note(anomaly)),
             codex::Heard::Both(anomaly, input) => {

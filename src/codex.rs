@@ -8,12 +8,14 @@ mod ask;
 mod command;
 mod decision;
 mod diff;
+mod elicit;
 mod event;
 mod inquiry;
 pub mod inventory;
 mod item;
 mod mcp;
 mod misfit;
+mod permission;
 mod place;
 mod preset;
 mod reply;
@@ -27,7 +29,8 @@ mod user;
 #[expect(clippy::wildcard_enum_match_arm, reason = "a test names the one variant it wants")]
 mod tests;
 
-use crate::core::codex::{CodexAnswer, CodexError, CodexReply, CodexRequest, Event, FromCodex};
+use crate::core::asked::CodexAnswer;
+use crate::core::codex::{CodexError, CodexReply, CodexRequest, Event, FromCodex};
 use crate::core::effect::Anomaly;
 use crate::core::ids::{CodexCallId, Generation, RequestId};
 use crate::envelope::Envelope;

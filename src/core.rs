@@ -4,10 +4,13 @@
 
 mod account;
 mod answers;
+mod asides;
 pub mod ask;
+pub mod asked;
 mod asking;
 mod asks;
 mod beginning;
+mod children;
 mod choices;
 pub mod codex;
 mod commands;
@@ -16,6 +19,7 @@ mod dispatch;
 pub mod effect;
 mod events;
 pub mod failure;
+pub mod fault;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -24,17 +28,22 @@ mod items;
 mod jobs;
 mod leaving;
 mod leftovers;
+pub mod limits;
 mod link;
 mod listing;
 mod local;
 mod login;
 mod lost;
 mod mcp;
+mod method;
 pub mod models;
 mod opening;
+mod outage;
+mod place;
 mod probe;
 mod prompts;
 mod ps;
+mod questions;
 pub mod queued;
 mod renewal;
 pub mod request;
@@ -60,11 +69,13 @@ mod waking;
 mod watching;
 
 use self::account::Account;
+use self::children::Children;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
 use self::input::Input;
 use self::leaving::Leaving;
+use self::limits::Limits;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
@@ -88,8 +99,10 @@ pub struct Core {
     desk: Desk,
     models: Catalogue,
     account: Account,
+    limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
+    children: Children,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
@@ -114,6 +127,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            compaction: false,
             name: None,
         };
         Self {
@@ -124,8 +138,10 @@ impl Core {
             desk: Desk::default(),
             models: Catalogue::default(),
             account: Account::default(),
+            limits: Limits::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
+            children: Children::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
             unanswered: Vec::new(),
@@ -140,6 +156,7 @@ impl Core {
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
         for session in std::mem::take(&mut self.desk.closed) {
+            self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {
                 session.unwatch_all(&mut self.split(now, out).1);
             }

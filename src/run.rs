@@ -39,6 +39,8 @@ use world::World;
 const PANICKED: i32 = 101;
 /// A client that does not take our last words within this time does not get them.
 const FLUSH: Duration = Duration::from_secs(2);
+/// For the last look at what runs, after a second signal.
+const KILL_ALL: Duration = Duration::from_secs(2);
 /// More than a child needs at most to be ended.
 const CHILDREN_END: Duration = Duration::from_secs(4);
 /// Frames of Codex that wait between its reader and the loop.
@@ -125,7 +127,7 @@ fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
     match outcome {
         Ok(Ok(Leave::AtOnce(code))) => {
             // Codex and all it has started, the commands that left its groups included.
-            kill(&Scope { marked: Marked::Run(nonce.to_owned()), app_server: None });
+            kill_all(nonce);
             Ok(code)
         }
         Ok(left) => left.map(|(Leave::Clean(code) | Leave::AtOnce(code))| code),
@@ -135,6 +137,21 @@ fn guarded<W: AsyncWrite + Unpin + Send + 'static>(
             tracing::error!("internal error, leaving; please report it with a trace");
             Ok(PANICKED)
         }
+    }
+}
+
+/// Kills whatever carries the mark of this run; gives up after a while. In a thread of its own: each
+/// further signal interrupts this one.
+fn kill_all(nonce: &str) {
+    let scope = Scope { marked: Marked::Run(nonce.to_owned()), app_server: None };
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        kill(&scope);
+        // Nobody waits any more if that took too long.
+        let _ = done.send(());
+    });
+    if is_done.recv_timeout(KILL_ALL).is_err() {
+        tracing::warn!("not everything could be looked at before leaving");
     }
 }
 

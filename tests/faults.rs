@@ -6,6 +6,8 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
+#[path = "faults/children.rs"]
+mod children;
 #[path = "faults/commands.rs"]
 mod commands;
 #[path = "faults/deaths.rs"]

@@ -1,6 +1,6 @@
 //! Elicitation forms: what ACP can ask for, and the form of Codex's questions.
 
-use crate::core::codex::Question;
+use crate::core::asked::{OTHER, Question};
 use crate::core::ids::Json;
 use serde_json::{Map, Value, json};
 
@@ -16,10 +16,18 @@ pub(crate) fn object(schema: &Json) -> Option<(Value, usize)> {
     (schema.get("type")? == "object").then_some((schema, n_properties))
 }
 
-/// One required string property per question id; a question with options is a choice of labels.
+/// One string property per question id; one with options is a choice of labels, and where something else
+/// may be said it is optional and has another one for that.
 pub(crate) fn schema(questions: &[Question]) -> Json {
-    let properties: Map<String, Value> = questions.iter().map(|it| (it.id.clone(), property(it))).collect();
-    let required: Vec<_> = questions.iter().map(|it| it.id.as_str()).collect();
+    let mut properties = Map::new();
+    for question in questions {
+        properties.insert(question.id.clone(), property(question));
+        if takes_other(question) {
+            let title = format!("{}: something else", title(question));
+            properties.insert(format!("{}{OTHER}", question.id), json!({ "type": "string", "title": title }));
+        }
+    }
+    let required: Vec<_> = questions.iter().filter(|it| !takes_other(it)).map(|it| it.id.as_str()).collect();
     Json::trusted(json!({ "type": "object", "properties": properties, "required": required }).to_string())
 }
 
@@ -30,15 +38,29 @@ pub(crate) fn message(questions: &[Question]) -> String {
 }
 
 fn property(question: &Question) -> Value {
-    let title = match question.header.is_empty() {
-        true => &question.question,
-        false => &question.header,
-    };
+    let title = title(question);
     let mut property = json!({ "type": "string", "title": title, "description": question.question });
     if !question.options.is_empty() {
-        let choices: Vec<_> =
-            question.options.iter().map(|(label, _)| json!({ "const": label, "title": label })).collect();
-        property["oneOf"] = Value::Array(choices);
+        property["oneOf"] = question.options.iter().map(|(label, about)| choice(label, about)).collect();
     }
     property
+}
+
+fn choice(label: &str, about: &str) -> Value {
+    let mut choice = json!({ "const": label, "title": label });
+    if !about.is_empty() {
+        choice["description"] = about.into();
+    }
+    choice
+}
+
+fn title(question: &Question) -> &str {
+    match question.header.is_empty() {
+        true => &question.question,
+        false => &question.header,
+    }
+}
+
+fn takes_other(question: &Question) -> bool {
+    question.is_other && !question.options.is_empty()
 }

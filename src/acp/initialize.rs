@@ -88,6 +88,7 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
             }
             false => TerminalSignIn::No,
         },
+        compaction: capabilities["session"]["compaction"].is_object(),
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
     }
 }
@@ -104,6 +105,7 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
             true => TerminalSignIn::Declared,
             false => TerminalSignIn::No,
         },
+        compaction: true,
         name: name(params.info.as_ref()),
     }
 }
@@ -122,7 +124,13 @@ fn result_v1(profile: &ClientProfile, agent: &AgentInfo) -> v1::InitializeRespon
         .list(v1::SessionListCapabilities::new())
         .resume(v1::SessionResumeCapabilities::new())
         .close(v1::SessionCloseCapabilities::new())
-        .additional_directories(v1::SessionAdditionalDirectoriesCapabilities::new());
+        .additional_directories(v1::SessionAdditionalDirectoriesCapabilities::new())
+        .system_prompt(
+            v1::SessionSystemPromptCapabilities::new().mode(
+                v1::SessionSystemPromptModeCapabilities::new()
+                    .override_(v1::SessionSystemPromptOverrideCapabilities::new()),
+            ),
+        );
     let capabilities = v1::AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(v1::PromptCapabilities::new().image(true).embedded_context(true))
@@ -145,7 +153,13 @@ fn result_v2(profile: &ClientProfile, agent: &AgentInfo) -> v2::InitializeRespon
     let sessions = v2::SessionCapabilities::new()
         .prompt(prompt)
         .mcp(mcp)
-        .additional_directories(v2::SessionAdditionalDirectoriesCapabilities::new());
+        .additional_directories(v2::SessionAdditionalDirectoriesCapabilities::new())
+        .system_prompt(
+            v2::SessionSystemPromptCapabilities::new().mode(
+                v2::SessionSystemPromptModeCapabilities::new()
+                    .override_(v2::SessionSystemPromptOverrideCapabilities::new()),
+            ),
+        );
     v2::InitializeResponse::new(ProtocolVersion::V2, v2::Implementation::new(&agent.name, &agent.version))
         .capabilities(v2::AgentCapabilities::new().session(sessions))
         .auth_methods(sign_in::methods_v2(profile, &agent.sign_in))

@@ -119,6 +119,17 @@ pub(crate) fn git_patch(diff: &Diff) -> Option<String> {
     }
 }
 
+/// What stands in the place of a diff that is too large to be carried.
+pub(crate) fn left_out(diff: &Diff, n_bytes: usize) -> String {
+    let what = match &diff.op {
+        DiffOp::Add => format!("Added {}", diff.path),
+        DiffOp::Delete => format!("Deleted {}", diff.path),
+        DiffOp::Modify => format!("Changed {}", diff.path),
+        DiffOp::Move(target) => format!("Moved {} to {target} and changed it", diff.path),
+    };
+    format!("{what} ({n_bytes} bytes of it are not shown)")
+}
+
 fn unified(hunks: &[Hunk<'_>]) -> String {
     let mut text = String::new();
     for line in hunks.iter().flat_map(|hunk| std::iter::once(&hunk.header).chain(&hunk.lines)) {

@@ -2,9 +2,8 @@
 
 use super::params::Misfit;
 use crate::core::failure::Failure;
-use crate::core::request::{McpServer, McpTransport, Place, Version};
+use crate::core::request::{Instructions, McpServer, McpTransport, Place, Version};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -15,7 +14,20 @@ pub(crate) struct PlaceParams {
     cwd: String,
     additional_directories: Option<Vec<String>>,
     mcp_servers: Option<Vec<McpParams>>,
-    system_prompt: Option<IgnoredAny>,
+    system_prompt: Option<InstructionParams>,
+}
+
+#[derive(Deserialize)]
+struct InstructionParams {
+    mode: String,
+    content: Vec<BlockParams>,
+}
+
+#[derive(Deserialize)]
+struct BlockParams {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
 }
 
 /// Every field that any transport has.
@@ -43,9 +55,7 @@ impl PlaceParams {
     /// # Errors
     /// `InvalidParams` that names the field.
     pub(crate) fn check(self, version: Version) -> Result<Place, Failure> {
-        if self.system_prompt.is_some() {
-            return Err(invalid("systemPrompt is not supported"));
-        }
+        let instructions = self.system_prompt.map(InstructionParams::check).transpose()?;
         if !Path::new(&self.cwd).is_absolute() {
             return Err(invalid("cwd must be an absolute path"));
         }
@@ -61,7 +71,35 @@ impl PlaceParams {
             }
             mcp_servers.push(server.check(idx, version)?);
         }
-        Ok(Place { cwd: self.cwd, additional_directories, mcp_servers })
+        Ok(Place { cwd: self.cwd, additional_directories, mcp_servers, instructions })
+    }
+}
+
+impl InstructionParams {
+    fn check(self) -> Result<Instructions, Failure> {
+        let mut texts = Vec::new();
+        for (idx, block) in self.content.into_iter().enumerate() {
+            match (block.kind.as_str(), block.text) {
+                ("text", Some(text)) => texts.push(text),
+                ("text", None) => {
+                    return Err(invalid(format!("systemPrompt.content[{idx}].text is missing")));
+                }
+                _ => {
+                    return Err(invalid(format!(
+                        "systemPrompt.content[{idx}] is no text, only text is taken"
+                    )));
+                }
+            }
+        }
+        if texts.is_empty() {
+            return Err(invalid("systemPrompt.content must hold at least one content block"));
+        }
+        let text = texts.join("\n\n");
+        match self.mode.as_str() {
+            "append" => Ok(Instructions::Append(text)),
+            "override" => Ok(Instructions::Override(text)),
+            _ => Err(invalid("systemPrompt.mode must be append or override")),
+        }
     }
 }
 

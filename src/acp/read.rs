@@ -17,6 +17,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The error code of a request that its receiver cancelled.
+const CANCELLED: i64 = -32800;
+
 /// Longest method name that we quote back, in characters.
 const QUOTED_METHOD: usize = 60;
 
@@ -35,9 +38,10 @@ impl Edge {
             Ok(Envelope::Request { id, method, params }) => self.request(id, &method, params),
             Ok(Envelope::Notification { method, params }) => self.notification(&method, params),
             Ok(Envelope::Response { id, result }) => self.answer(&id, |kind| answer::decode(kind, result)),
-            Ok(Envelope::Error { id: Some(id), error }) => {
-                self.answer(&id, |_| Answer::Failed { message: error.message })
-            }
+            Ok(Envelope::Error { id: Some(id), error }) => self.answer(&id, |_| match error.code {
+                CANCELLED => Answer::Cancelled,
+                _ => Answer::Failed { message: error.message },
+            }),
             Ok(Envelope::Error { id: None, .. }) => {
                 Read::Anomaly(Anomaly::UnknownAnswer { what: "error of the client without an id" })
             }

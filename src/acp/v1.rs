@@ -9,6 +9,7 @@ mod text;
 mod update;
 mod view;
 
+pub(crate) use self::ask::fits;
 use self::view::SessionView;
 use crate::core::ids::SessionId;
 use crate::core::request::{ClientProfile, TerminalDisplay};
@@ -19,13 +20,19 @@ use std::collections::BTreeMap;
 pub(crate) struct Encoder {
     terminals: TerminalDisplay,
     notices: bool,
+    compaction: bool,
     sessions: BTreeMap<SessionId, SessionView>,
 }
 
 impl Encoder {
     /// Nothing was sent yet.
     pub(crate) fn new(profile: &ClientProfile) -> Self {
-        Self { terminals: profile.terminals, notices: profile.notices, sessions: BTreeMap::new() }
+        Self {
+            terminals: profile.terminals,
+            notices: profile.notices,
+            compaction: profile.compaction,
+            sessions: BTreeMap::new(),
+        }
     }
 
     fn session(&mut self, session: &SessionId) -> &mut SessionView {

@@ -5,6 +5,6 @@ mod convert;
 mod result;
 mod update;
 
-pub(crate) use self::ask::ask;
+pub(crate) use self::ask::{ask, fits};
 pub(crate) use self::result::result;
 pub(crate) use self::update::update;

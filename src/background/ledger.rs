@@ -5,6 +5,7 @@
 use super::exit::Stop;
 use super::output::Output;
 use super::standing::Standing;
+use super::typed::Typed;
 use crate::core::ids::{ItemId, ProcessId, TerminalId, Tick, ToolCallId, TurnId, WatchId};
 use crate::core::vitals::Vitals;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,6 +42,8 @@ pub(crate) enum Work {
     /// A tool without a process.
     Tool,
     Command(Box<Command>),
+    /// The context is being compacted.
+    Compaction,
     /// Outlives its turn without a process: listed as long as it is open.
     Standing(Box<Standing>),
 }
@@ -93,6 +96,7 @@ pub(crate) struct Live {
     pub(crate) vitals: Option<Vitals>,
     /// The client was not told of them, because it does not keep up.
     pub(crate) vitals_wait: bool,
+    pub(crate) typed: Typed,
 }
 
 /// Whether the processes of a command are watched.
@@ -227,14 +231,14 @@ impl Ledger {
     pub(crate) fn command_mut(&mut self, item: &ItemId) -> Option<&mut Command> {
         match &mut self.open.get_mut(item)?.work {
             Work::Command(command) => Some(command),
-            Work::Tool | Work::Standing(_) => None,
+            Work::Tool | Work::Compaction | Work::Standing(_) => None,
         }
     }
 
     pub(crate) fn standing_mut(&mut self, item: &ItemId) -> Option<&mut Standing> {
         match &mut self.open.get_mut(item)?.work {
             Work::Standing(standing) => Some(standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         }
     }
 
@@ -242,7 +246,7 @@ impl Ledger {
     pub(crate) fn standing_iter(&mut self) -> impl Iterator<Item = &mut Standing> {
         self.open.values_mut().filter_map(|call| match &mut call.work {
             Work::Standing(standing) => Some(&mut **standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         })
     }
 
@@ -272,7 +276,7 @@ impl Ledger {
             .into_iter()
             .filter_map(|(_, call)| match &call.work {
                 Work::Standing(_) => Some(Listed::Standing(&call.call)),
-                Work::Tool => None,
+                Work::Tool | Work::Compaction => None,
                 Work::Command(_) if !call.is_background() => None,
                 Work::Command(command) => Some(Listed::Terminal(&command.live()?.terminal)),
             })
@@ -298,14 +302,14 @@ impl Call {
     pub(crate) fn standing(&self) -> Option<&Standing> {
         match &self.work {
             Work::Standing(standing) => Some(standing),
-            Work::Tool | Work::Command(_) => None,
+            Work::Tool | Work::Compaction | Work::Command(_) => None,
         }
     }
 
     pub(crate) fn command(&self) -> Option<&Command> {
         match &self.work {
             Work::Command(command) => Some(command),
-            Work::Tool | Work::Standing(_) => None,
+            Work::Tool | Work::Compaction | Work::Standing(_) => None,
         }
     }
 
@@ -331,7 +335,7 @@ impl Call {
     /// At work in the foreground: a tool, or a command that has its approval.
     pub(crate) fn is_foreground_work(&self) -> bool {
         match &self.work {
-            Work::Tool => true,
+            Work::Tool | Work::Compaction => true,
             Work::Command(command) => matches!(command.life, Life::Running(_)),
             Work::Standing(_) => false,
         }
@@ -350,6 +354,7 @@ impl Live {
             watch: Watch::NotYet,
             vitals: None,
             vitals_wait: false,
+            typed: Typed::default(),
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! The shape follows the request; an answer that does not fit its request becomes an error.
 
-use crate::core::codex::{CodexAnswer, CodexAsk, ElicitationAction};
+use crate::core::asked::{CodexAnswer, CodexAsk, ElicitationAction, GrantScope, OTHER};
 use crate::core::ids::Json;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The shape of the answer that a request is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,19 +42,24 @@ impl Owed {
 pub(crate) fn encode_answer(owed: Option<Owed>, answer: &CodexAnswer) -> Result<String, Refusal> {
     let (shape, result) = match answer {
         CodexAnswer::Decision(value) => (Owed::Decision, format!("{{\"decision\":{}}}", value.as_str())),
-        CodexAnswer::Permissions { granted } => {
+        CodexAnswer::Permissions { granted, scope } => {
+            let scope = match scope {
+                GrantScope::Turn => "turn",
+                GrantScope::Session => "session",
+            };
             let granted = granted.as_ref().map_or("{}", Json::as_str);
-            (Owed::Permissions, format!("{{\"permissions\":{granted},\"scope\":\"turn\"}}"))
+            (Owed::Permissions, format!("{{\"permissions\":{granted},\"scope\":\"{scope}\"}}"))
         }
         CodexAnswer::Questions(answers) => {
             let answers = answers.iter().map(|(id, texts)| (id.clone(), json!({"answers": texts})));
             (Owed::Answers, json!({"answers": answers.collect::<Map<_, _>>()}).to_string())
         }
         CodexAnswer::QuestionForm(form) => (Owed::Answers, json!({"answers": encode_form(form)}).to_string()),
-        CodexAnswer::Elicitation { action, content } => {
+        CodexAnswer::Elicitation { action, content, persist } => {
             let action = encode_action(*action);
             let content = content.as_ref().map_or("null", Json::as_str);
-            (Owed::Elicitation, format!("{{\"action\":\"{action}\",\"content\":{content},\"_meta\":null}}"))
+            let meta = persist.as_ref().map_or(Value::Null, |persist| json!({ "persist": persist }));
+            (Owed::Elicitation, format!("{{\"action\":\"{action}\",\"content\":{content},\"_meta\":{meta}}}"))
         }
         CodexAnswer::Refused { message } => {
             let code = if owed == Some(Owed::Error) { -32601 } else { -32603 };
@@ -81,7 +87,12 @@ fn encode_action(action: ElicitationAction) -> &'static str {
 fn encode_form(form: &Json) -> Map<String, Value> {
     match serde_json::from_str(form.as_str()) {
         Ok(Value::Object(fields)) => {
-            fields.into_iter().map(|(id, value)| (id, json!({"answers": texts(value)}))).collect()
+            let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for (field, value) in fields {
+                let id = field.strip_suffix(OTHER).unwrap_or(&field);
+                answers.entry(id.to_owned()).or_default().extend(texts(value));
+            }
+            answers.into_iter().map(|(id, texts)| (id, json!({ "answers": texts }))).collect()
         }
         _ => Map::new(),
     }

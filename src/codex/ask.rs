@@ -1,11 +1,14 @@
 //! Requests of Codex to the user.
 
-use super::decision::decode_decisions;
+use super::decision::{decode_decisions, plain_decisions};
+use super::elicit::decode_elicitation;
 use super::misfit::{Misfit, decode_json};
+use super::permission::describe;
 use super::shell::decode_script;
-use crate::core::codex::{CodexAsk, Question};
+use crate::core::asked::{CodexAsk, CommandAsk, Question};
 use crate::core::ids::{ItemId, Json, ThreadId};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// What Codex asks; every method that is not shown to the user is `Unsupported`.
@@ -16,12 +19,13 @@ pub(crate) fn decode_ask(method: &str, params: &RawValue) -> Result<CodexAsk, Mi
     match method {
         "item/commandExecution/requestApproval" => decode_json(params).map(command),
         "item/fileChange/requestApproval" => decode_json(params).map(|it: WireFileChange| {
-            let WireFileChange { thread_id, item_id, reason } = it;
+            let WireFileChange { thread_id, item_id, reason, grant_root } = it;
+            let root = grant_root.map(|root| format!("Allows to write below {root} for this session"));
             CodexAsk::FileChange {
                 thread: ThreadId::new(thread_id),
                 item: ItemId::new(item_id),
-                reason,
-                decisions: decode_decisions(None),
+                reason: lines(reason.into_iter().chain(root)),
+                decisions: plain_decisions(),
             }
         }),
         "item/permissions/requestApproval" => decode_json(params).map(|it: WirePermissions<'_>| {
@@ -29,12 +33,12 @@ pub(crate) fn decode_ask(method: &str, params: &RawValue) -> Result<CodexAsk, Mi
             CodexAsk::Permissions {
                 thread: ThreadId::new(thread_id),
                 item: ItemId::new(item_id),
-                reason,
+                reason: lines(reason.into_iter().chain(profile(permissions))),
                 permissions: Json::trusted(permissions.get()),
             }
         }),
         "item/tool/requestUserInput" => decode_json(params).map(questions),
-        "mcpServer/elicitation/request" => elicitation(method, decode_json(params)?),
+        "mcpServer/elicitation/request" => decode_elicitation(method, params),
         _ => Ok(CodexAsk::Unsupported { method: method.to_owned() }),
     }
 }
@@ -47,6 +51,8 @@ struct WireCommandAsk<'a> {
     item_id: String,
     reason: Option<String>,
     network_approval_context: Option<WireNetwork>,
+    #[serde(borrow)]
+    additional_permissions: Option<&'a RawValue>,
     command: Option<String>,
     cwd: Option<String>,
     #[serde(borrow)]
@@ -60,22 +66,34 @@ struct WireNetwork {
 }
 
 fn command(wire: WireCommandAsk<'_>) -> CodexAsk {
-    let reason = match (wire.reason, wire.network_approval_context, wire.kind.as_deref()) {
-        (Some(reason), ..) => Some(reason),
-        (None, Some(WireNetwork { host, protocol }), _) => {
-            Some(format!("Network access to {host} ({protocol})"))
-        }
-        (None, None, Some("writeStdin")) => Some("Input for a running command".to_owned()),
-        (None, None, _) => None,
+    let network = wire.network_approval_context;
+    let about = match (&network, wire.kind.as_deref()) {
+        (Some(WireNetwork { host, .. }), _) => CommandAsk::Network { host: host.clone() },
+        (None, Some("writeStdin")) => CommandAsk::Input,
+        (None, _) => CommandAsk::Run,
     };
+    let network = network.map(|it| format!("Network access to {} ({})", it.host, it.protocol));
+    let input = (about == CommandAsk::Input).then(|| "Input for a running command".to_owned());
+    let more = wire.additional_permissions.map(profile).unwrap_or_default();
     CodexAsk::Command {
         thread: ThreadId::new(wire.thread_id),
         item: ItemId::new(wire.item_id),
+        about,
         command: wire.command.as_deref().map(decode_script).unwrap_or_default(),
         cwd: wire.cwd.unwrap_or_default(),
-        reason,
+        reason: lines(wire.reason.into_iter().chain(network).chain(input).chain(more)),
         decisions: decode_decisions(wire.available_decisions.as_deref()),
     }
+}
+
+fn profile(permissions: &RawValue) -> Vec<String> {
+    describe(&serde_json::from_str::<Value>(permissions.get()).unwrap_or_default())
+}
+
+/// Everything that the user should know, a line each.
+fn lines(parts: impl Iterator<Item = String>) -> Option<String> {
+    let parts: Vec<_> = parts.filter(|it| !it.is_empty()).collect();
+    if parts.is_empty() { None } else { Some(parts.join("\n")) }
 }
 
 #[derive(Deserialize)]
@@ -84,6 +102,7 @@ struct WireFileChange {
     thread_id: String,
     item_id: String,
     reason: Option<String>,
+    grant_root: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -106,12 +125,15 @@ struct WireQuestions {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireQuestion {
     id: String,
     #[serde(default)]
     header: String,
     #[serde(default)]
     question: String,
+    #[serde(default)]
+    is_other: bool,
     options: Option<Vec<WireOption>>,
 }
 
@@ -126,10 +148,11 @@ fn questions(wire: WireQuestions) -> CodexAsk {
     let questions = wire
         .questions
         .into_iter()
-        .map(|WireQuestion { id, header, question, options }| Question {
+        .map(|WireQuestion { id, header, question, is_other, options }| Question {
             id,
             header,
             question,
+            is_other,
             options: options
                 .unwrap_or_default()
                 .into_iter()
@@ -138,38 +161,4 @@ fn questions(wire: WireQuestions) -> CodexAsk {
         })
         .collect();
     CodexAsk::Questions { thread: ThreadId::new(wire.thread_id), item: ItemId::new(wire.item_id), questions }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireElicitation<'a> {
-    mode: String,
-    thread_id: String,
-    server_name: String,
-    #[serde(default)]
-    message: String,
-    #[serde(borrow)]
-    requested_schema: Option<&'a RawValue>,
-    elicitation_id: Option<String>,
-    url: Option<String>,
-}
-
-// The `openai/…` modes are extensions that we do not declare.
-fn elicitation(method: &str, wire: WireElicitation<'_>) -> Result<CodexAsk, Misfit> {
-    let thread = ThreadId::new(wire.thread_id);
-    let (server, message) = (wire.server_name, wire.message);
-    match wire.mode.as_str() {
-        "form" => {
-            let schema = wire.requested_schema.ok_or_else(|| Misfit::at("requestedSchema"))?;
-            Ok(CodexAsk::McpForm { thread, server, message, schema: Json::trusted(schema.get()) })
-        }
-        "url" => Ok(CodexAsk::McpUrl {
-            thread,
-            server,
-            message,
-            elicitation: wire.elicitation_id.ok_or_else(|| Misfit::at("elicitationId"))?,
-            url: wire.url.ok_or_else(|| Misfit::at("url"))?,
-        }),
-        mode => Ok(CodexAsk::Unsupported { method: format!("{method} ({mode})") }),
-    }
 }

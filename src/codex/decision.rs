@@ -1,19 +1,23 @@
 //! Decisions that Codex takes for an approval, with names for people.
 
 use super::misfit::decode_json;
-use crate::core::codex::{Decision, DecisionKind};
+use crate::core::asked::{Decision, DecisionKind};
 use crate::core::ids::Json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The decisions offered, in Codex's order; all four plain ones where it offers none that we know.
+/// The decisions offered, in Codex's order; all plain ones where it does not say.
 ///
 /// A decision of a new kind is left out: what it means cannot be told to the user.
 pub(crate) fn decode_decisions(available: Option<&[&RawValue]>) -> Vec<Decision> {
-    let known: Vec<Decision> = available.unwrap_or_default().iter().filter_map(|it| decode_one(it)).collect();
-    if !known.is_empty() {
-        return known;
+    match available {
+        Some(available) => available.iter().filter_map(|it| decode_one(it)).collect(),
+        None => plain_decisions(),
     }
+}
+
+/// The decisions of a request that never says which it takes.
+pub(crate) fn plain_decisions() -> Vec<Decision> {
     ["accept", "acceptForSession", "decline", "cancel"].into_iter().filter_map(plain).collect()
 }
 

@@ -19,9 +19,33 @@ struct WireChangeKind {
     move_path: Option<String>,
 }
 
+/// Most that the diffs of one call take in a line, in bytes: v1 carries text twice, as old and as new.
+const MAX: usize = 4 << 20;
+
 /// The changes as the client gets them, in Codex's order.
 pub(crate) fn decode_changes(changes: Vec<WireChange>) -> Vec<Diff> {
-    changes.into_iter().map(decode_change).collect()
+    let mut left = MAX;
+    changes.into_iter().map(|change| bounded(decode_change(change), &mut left)).collect()
+}
+
+fn bounded(diff: Diff, left: &mut usize) -> Diff {
+    match left.checked_sub(json_len(&diff.text)) {
+        Some(rest) => {
+            *left = rest;
+            diff
+        }
+        None => Diff { left_out: Some(diff.text.len()), text: String::new(), ..diff },
+    }
+}
+
+/// Bytes that `text` takes inside a JSON string.
+fn json_len(text: &str) -> usize {
+    let escapes = text.bytes().map(|it| match it {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..=0x1f => 5,
+        _ => 0,
+    });
+    text.len() + escapes.sum::<usize>()
 }
 
 fn decode_change(change: WireChange) -> Diff {
@@ -38,5 +62,5 @@ fn decode_change(change: WireChange) -> Diff {
         }
         _ => DiffOp::Modify,
     };
-    Diff { path, op, text: diff }
+    Diff { path, op, text: diff, left_out: None }
 }

@@ -1,7 +1,10 @@
 //! Notifications of Codex as events.
 
 mod delta;
+mod hook;
+mod limits;
 mod notice;
+mod review;
 mod thread;
 
 use super::account;
@@ -56,11 +59,17 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "thread/goal/cleared" => standing::goal_cleared(params),
         "thread/queue/changed" => standing::queue_changed(params),
         "serverRequest/resolved" => thread::resolved(params),
+        "hook/started" => hook::started(method, params),
+        "hook/completed" => hook::completed(params),
+        "item/autoApprovalReview/started" => review::started(params),
+        "item/autoApprovalReview/completed" => review::completed(params),
+        "account/rateLimits/updated" => limits::updated(params),
         "error" => notice::error(params),
         "warning" | "guardianWarning" => notice::warning(params),
         "configWarning" => notice::config_warning(params),
         "account/login/completed" => account::completed(params),
         "account/updated" => account::updated(params),
+        "mcpServer/startupStatus/updated" => notice::tool_server(method, params),
         "model/rerouted" => notice::rerouted(params),
         _ => Ok(Event::Unmapped { method: method.to_owned() }),
     }

@@ -5,11 +5,16 @@
 /// Notifications that become an event of their own.
 pub const MAPPED: &[&str] = &[
     "account/login/completed",
+    "account/rateLimits/updated",
     "account/updated",
     "configWarning",
     "error",
     "guardianWarning",
+    "hook/completed",
+    "hook/started",
     "item/agentMessage/delta",
+    "item/autoApprovalReview/completed",
+    "item/autoApprovalReview/started",
     "item/commandExecution/outputDelta",
     "item/commandExecution/terminalInteraction",
     "item/completed",
@@ -19,6 +24,7 @@ pub const MAPPED: &[&str] = &[
     "item/reasoning/summaryTextDelta",
     "item/reasoning/textDelta",
     "item/started",
+    "mcpServer/startupStatus/updated",
     "model/rerouted",
     "rawResponseItem/completed",
     "serverRequest/resolved",
@@ -39,7 +45,6 @@ pub const MAPPED: &[&str] = &[
 /// Notifications that are known and deliberately without effect. Sorted.
 pub const IGNORED: &[&str] = &[
     "account/gatewayOAuth/changed",
-    "account/rateLimits/updated",
     "app/list/updated",
     "autoApprovalReview/strictReviewRequired",
     "command/exec/outputDelta",
@@ -49,15 +54,10 @@ pub const IGNORED: &[&str] = &[
     "fs/changed",
     "fuzzyFileSearch/sessionCompleted",
     "fuzzyFileSearch/sessionUpdated",
-    "hook/completed",
-    "hook/started",
-    "item/autoApprovalReview/completed",
-    "item/autoApprovalReview/started",
     "item/fileChange/outputDelta",
     "item/reasoning/summaryPartAdded",
     "mcpServer/event/stream/notification",
     "mcpServer/oauthLogin/completed",
-    "mcpServer/startupStatus/updated",
     "model/safetyBuffering/updated",
     "model/verification",
     "modelProvider/authRecoveryCompleted",
@@ -107,7 +107,7 @@ pub const ASKED: &[&str] = &[
 
 /// Ignored notifications that Codex is told not to send: frequent, large, or both.
 pub(crate) const OPTED_OUT: &[&str] =
-    &["account/rateLimits/updated", "rawResponse/completed", "thread/readState/changed", "turn/diff/updated"];
+    &["rawResponse/completed", "thread/readState/changed", "turn/diff/updated"];
 
 /// Whether `method` is known and deliberately without effect.
 pub(crate) fn is_ignored(method: &str) -> bool {

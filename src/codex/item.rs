@@ -38,7 +38,7 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
     let id = ItemId::new(id);
     let kind = match tag.as_str() {
         "userMessage" => decode_user(raw)?,
-        "agentMessage" => ItemKind::AgentMessage { text: decode_json::<WireText>(raw)?.text },
+        "agentMessage" => ItemKind::AgentMessage { text: message(decode_json(raw)?) },
         "plan" => ItemKind::Plan { text: decode_json::<WireText>(raw)?.text },
         "reasoning" => {
             let WireReasoning { summary, content } = decode_json(raw)?;
@@ -50,6 +50,7 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
             let status = decode_status(status.as_deref(), unstated);
             ItemKind::FileChange { changes: decode_changes(changes), status }
         }
+        "contextCompaction" => ItemKind::Compaction,
         "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,
         _ => match decode_tool(&tag, raw, unstated)? {
             Some(tool) => ItemKind::Tool(tool),
@@ -64,10 +65,37 @@ pub(crate) fn decode_status(status: Option<&str>, unstated: ItemStatus) -> ItemS
     match status {
         Some("inProgress") => ItemStatus::InProgress,
         Some("completed") => ItemStatus::Completed,
-        Some("failed" | "interrupted") => ItemStatus::Failed,
+        Some("failed") => ItemStatus::Failed,
+        Some("interrupted") => ItemStatus::Interrupted,
         Some("declined") => ItemStatus::Declined,
         _ => unstated,
     }
+}
+
+#[derive(Deserialize)]
+struct WireMessage {
+    text: String,
+    questions: Option<Vec<WireAsync>>,
+}
+
+#[derive(Deserialize)]
+struct WireAsync {
+    title: String,
+    options: Option<Vec<String>>,
+}
+
+// Questions that nothing waits for: the next prompt answers them, or does not.
+fn message(wire: WireMessage) -> String {
+    let questions = wire.questions.unwrap_or_default();
+    let mut lines = vec![wire.text];
+    for WireAsync { title, options } in &questions {
+        lines.push(format!("\n**{title}**"));
+        lines.extend(options.iter().flatten().map(|option| format!("- {option}")));
+    }
+    if !questions.is_empty() {
+        lines.push("\n*Answer with your next message.*".to_owned());
+    }
+    lines.join("\n")
 }
 
 #[derive(Deserialize)]

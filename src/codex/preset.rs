@@ -20,6 +20,19 @@ struct WireCollaboration<'a> {
     mode: &'a str,
 }
 
+/// The profile that made the permissions.
+#[derive(Deserialize)]
+pub(crate) struct WireProfile {
+    id: String,
+}
+
+impl WireProfile {
+    /// Its id, if it is from the configuration: Codex's own are presets.
+    pub(crate) fn configured(self) -> Option<String> {
+        Some(self.id).filter(|id| !id.starts_with(':'))
+    }
+}
+
 /// The preset that approval policy and sandbox policy make; `None` where they fit none.
 pub(crate) fn decode_preset(approval: Option<&RawValue>, sandbox: Option<&RawValue>) -> Option<Preset> {
     let sandbox: WireSandbox<'_> = serde_json::from_str(sandbox?.get()).ok()?;

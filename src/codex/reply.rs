@@ -5,11 +5,13 @@ use super::inquiry::decode_told;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
-use super::preset::{decode_collaboration, decode_preset, decode_rules};
+use super::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use super::standing;
-use crate::core::codex::{CodexReply, HistoryItem, Item, ItemKind, ItemStatus, LiveTerminal, ThreadOpened};
+use crate::core::codex::{
+    CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
+};
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
-use crate::core::models::Model;
+use crate::core::models::{Model, Tier};
 use crate::core::request::ThreadEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -57,14 +59,28 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
             let WirePage::<WireModel> { data, next_cursor } = decode_json(result)?;
             Ok(CodexReply::Models { models: data.into_iter().map(model).collect(), next: next_cursor })
         }
+        "permissionProfile/list" => {
+            let WirePage::<WireSummary> { data, .. } = decode_json(result)?;
+            Ok(CodexReply::Profiles(data.into_iter().filter_map(profile).collect()))
+        }
         "thread/goal/get" | "thread/goal/set" => standing::goal_reply(result),
         "thread/goal/clear" => Ok(CodexReply::Goal(None)),
         "thread/queue/list" => standing::queue_reply(result),
         "thread/queue/delete" => standing::deleted_reply(result),
         "account/read" => decode_account(result),
         "account/login/start" => decode_login(result),
+        "fs/getMetadata" => {
+            let WireMetadata { is_directory } = decode_json(result)?;
+            Ok(CodexReply::LookedAt { is_directory })
+        }
         _ => Ok(decode_told(method, result)?.unwrap_or(CodexReply::Done)),
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMetadata {
+    is_directory: bool,
 }
 
 #[derive(Deserialize)]
@@ -111,19 +127,39 @@ struct WireOpened<'a> {
     sandbox: Option<&'a RawValue>,
     #[serde(borrow)]
     collaboration_mode: Option<&'a RawValue>,
+    active_permission_profile: Option<WireProfile>,
+    service_tier: Option<String>,
+    initial_turns_page: Option<WireTurns>,
+}
+
+#[derive(Deserialize)]
+struct WireTurns {
+    data: Vec<WireTurn>,
+}
+
+impl WireTurns {
+    fn running(self) -> Option<TurnId> {
+        let newest = self.data.into_iter().next()?;
+        (newest.status.as_deref() == Some("inProgress")).then(|| TurnId::new(newest.id))
+    }
 }
 
 fn opened(wire: WireOpened<'_>) -> CodexReply {
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
+        turn: wire.initial_turns_page.and_then(WireTurns::running),
         thread: ThreadId::new(wire.thread.id),
         cwd: wire.cwd,
-        model: wire.model,
-        effort: wire.reasoning_effort,
-        preset: decode_preset(wire.approval_policy, wire.sandbox),
-        rules: decode_rules(wire.approval_policy, wire.sandbox),
-        collaboration: decode_collaboration(wire.collaboration_mode),
+        holds: Holds {
+            model: wire.model,
+            effort: wire.reasoning_effort,
+            preset: decode_preset(wire.approval_policy, wire.sandbox),
+            profile: wire.active_permission_profile.and_then(WireProfile::configured),
+            tier: wire.service_tier,
+            rules: decode_rules(wire.approval_policy, wire.sandbox),
+            collaboration: decode_collaboration(wire.collaboration_mode),
+        },
     })
 }
 
@@ -168,6 +204,7 @@ struct WireTurnStarted {
 #[derive(Deserialize)]
 struct WireTurn {
     id: String,
+    status: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -198,6 +235,24 @@ struct WireTerminated {
 }
 
 #[derive(Deserialize)]
+struct WireSummary {
+    id: String,
+    description: Option<String>,
+    #[serde(default = "yes")]
+    allowed: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+// Codex's own are the presets.
+fn profile(wire: WireSummary) -> Option<Profile> {
+    let WireSummary { id, description, allowed } = wire;
+    (allowed && !id.starts_with(':')).then_some(Profile { id, description })
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireModel {
     model: String,
@@ -211,6 +266,9 @@ struct WireModel {
     supported_reasoning_efforts: Vec<WireEffort>,
     default_reasoning_effort: Option<String>,
     #[serde(default)]
+    service_tiers: Vec<WireTier>,
+    default_service_tier: Option<String>,
+    #[serde(default)]
     is_default: bool,
 }
 
@@ -220,6 +278,19 @@ struct WireEffort {
     reasoning_effort: String,
     #[serde(default)]
     description: String,
+}
+
+#[derive(Deserialize)]
+struct WireTier {
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn tier(WireTier { id, name, description }: WireTier) -> Tier {
+    Tier { name: if name.is_empty() { id.clone() } else { name }, id, description }
 }
 
 fn model(wire: WireModel) -> Model {
@@ -234,6 +305,8 @@ fn model(wire: WireModel) -> Model {
             .map(|it| (it.reasoning_effort, it.description))
             .collect(),
         default_effort: wire.default_reasoning_effort,
+        tiers: wire.service_tiers.into_iter().map(tier).collect(),
+        default_tier: wire.default_service_tier,
         is_default: wire.is_default,
     }
 }

@@ -7,8 +7,8 @@ use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
-use crate::core::codex::{Choices, CodexRequest};
-use crate::core::request::McpServer;
+use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::request::{Instructions, McpServer};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
 
@@ -22,13 +22,20 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
             "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
         }),
-        CodexRequest::ThreadStart { cwd, roots, mcp_servers, choices } => {
-            thread_start(cwd, roots, mcp_servers, choices)
+        CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, choices } => {
+            let mut params = thread_start(cwd, roots, mcp_servers, choices);
+            params.instruct(instructions.as_ref());
+            params.done()
         }
-        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers } => {
-            let mut params = Params::of(json!({"threadId": thread.as_str(), "excludeTurns": true}));
+        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions } => {
+            let mut params = Params::of(json!({
+                "threadId": thread.as_str(),
+                "excludeTurns": true,
+                "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
+            }));
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
+            params.instruct(instructions.as_ref());
             if !mcp_servers.is_empty() {
                 params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
             }
@@ -63,7 +70,9 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("additionalContext", context.as_deref().map(encode_context));
             params.add("effort", choices.effort.as_deref());
             params.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
-            params.add("approvalPolicy", choices.preset.map(encode_approval));
+            params.add("serviceTier", choices.tier.as_deref());
+            params.add("permissions", choices.profile.as_deref());
+            params.add("approvalPolicy", approval(choices));
             params.add("sandboxPolicy", choices.preset.map(encode_policy));
             params.done()
         }
@@ -112,9 +121,12 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         }
         CodexRequest::Inquiry(inquiry) => encode_inquiry(inquiry),
         CodexRequest::AccountRead | CodexRequest::Logout => json!({}),
+        CodexRequest::ConfigRead => json!({"includeLayers": false}),
         CodexRequest::LoginStart(kind) => encode_login(kind),
         CodexRequest::LoginCancel { login } => json!({"loginId": login.as_str()}),
+        CodexRequest::ProfileList { cwd } => json!({ "cwd": cwd }),
         CodexRequest::LoadedList => json!({"limit": 1}),
+        CodexRequest::LookAt { path } => json!({"path": path}),
     }
 }
 
@@ -129,12 +141,18 @@ fn encode_collaboration(it: &Collaboration) -> Value {
     }})
 }
 
+// A profile says what may be done without asking; whether to ask for more is not in it.
+fn approval(choices: &Choices) -> Option<&'static str> {
+    let asks = choices.profile.as_ref().map(|_| encode_approval(Preset::Auto));
+    choices.preset.map(encode_approval).or(asks)
+}
+
 /// What we say to the model beside the user's input: reaches it, and is in no item of the thread.
 fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
-fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Value {
+fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Params {
     let mut config = Map::new();
     if !mcp_servers.is_empty() {
         config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
@@ -149,7 +167,7 @@ fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices:
     params.add("approvalPolicy", choices.preset.map(encode_approval));
     params.add("sandbox", choices.preset.map(encode_mode));
     params.add("config", Some(config).filter(|it| !it.is_empty()));
-    params.done()
+    params
 }
 
 /// An object under construction: what is `None` is left out.
@@ -168,6 +186,15 @@ impl Params {
     fn add(&mut self, name: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.into());
+        }
+    }
+
+    // Codex's base instructions are its own ones; the developer's come beside them.
+    fn instruct(&mut self, instructions: Option<&Instructions>) {
+        match instructions {
+            Some(Instructions::Append(text)) => self.add("developerInstructions", Some(text.as_str())),
+            Some(Instructions::Override(text)) => self.add("baseInstructions", Some(text.as_str())),
+            None => {}
         }
     }
 

@@ -3,6 +3,7 @@
 //! Messages, commands and file changes are not here.
 
 mod agent;
+mod image;
 
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
@@ -32,9 +33,6 @@ pub(crate) fn decode_tool(
             let WireSleep { duration_ms } = decode_json(raw)?;
             plain("sleep", format!("Wait {}", duration(duration_ms)), ToolKind::Other, unstated)
         }
-        "contextCompaction" => {
-            plain("contextCompaction", "Compact the context".to_owned(), ToolKind::Other, unstated)
-        }
         "enteredReviewMode" => review("Start a review", decode_json(raw)?, unstated),
         "exitedReviewMode" => review("Finish the review", decode_json(raw)?, unstated),
         "collabAgentToolCall" => agent::decode_call(decode_json(raw)?, unstated),
@@ -43,7 +41,8 @@ pub(crate) fn decode_tool(
     }))
 }
 
-fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
+/// A tool of which there is nothing but this.
+pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
     ToolItem {
         name: name.to_owned(),
         title,
@@ -52,6 +51,7 @@ fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolI
         input: None,
         output: None,
         text: None,
+        images: Vec::new(),
         locations: Vec::new(),
     }
 }
@@ -114,6 +114,7 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.result),
+        images: said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default(),
         text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded),
         ..plain(
             &format!("{}.{}", wire.server, wire.tool),
@@ -124,7 +125,7 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
     }
 }
 
-// A part of another kind (image, audio, resource) has no text and stays in `output`.
+// A part of another kind (audio, resource) has no text and stays in `output`.
 fn join_texts(parts: &[&RawValue]) -> Option<String> {
     let texts: Vec<String> =
         parts.iter().filter_map(|it| decode_json::<WireTextPart>(it).ok()?.text).collect();
@@ -157,6 +158,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         input: json(wire.arguments),
         output: json(wire.content_items),
         text: join_texts(&parts).map(bounded),
+        images: image::of_parts(&parts),
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })
 }
@@ -215,11 +217,12 @@ struct WireImageGeneration<'a> {
     status: Option<String>,
     revised_prompt: Option<String>,
     saved_path: Option<String>,
+    result: Option<String>,
     #[serde(borrow)]
     failure: Option<&'a RawValue>,
 }
 
-// The image itself (`result`, megabytes of base64) is not carried: `savedPath` says where it is.
+// The image is shown, where it is not too large, and not carried a second time in the output.
 fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> ToolItem {
     let status = match wire.failure {
         Some(_) => ItemStatus::Failed,
@@ -229,6 +232,7 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
         status,
         output: json(wire.failure),
         text: wire.revised_prompt.map(bounded),
+        images: image::of_result(wire.result),
         locations: wire.saved_path.map(|path| Location { path, line: None }).into_iter().collect(),
         ..plain("imageGeneration", "Generate an image".to_owned(), ToolKind::Other, unstated)
     }

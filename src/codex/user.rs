@@ -14,16 +14,36 @@ pub(crate) fn encode_input(parts: &[PromptPart]) -> Vec<Value> {
     parts.iter().map(encode_part).collect()
 }
 
-/// The parts of a `userMessage` item.
+/// Most bytes of image data that one message carries: a client takes lines of bounded size.
+const IMAGES_MAX: usize = 8 << 20;
+
+/// The parts of a `userMessage` item; images beyond the bound are named only.
 ///
 /// # Errors
 /// The first part that does not fit; a part of a new kind is shown by its name.
 pub(crate) fn decode_content(parts: &[&RawValue]) -> Result<Vec<Content>, Misfit> {
+    let mut left = IMAGES_MAX;
     parts
         .iter()
         .enumerate()
-        .map(|(idx, part)| decode_part(part).map_err(|it| it.under(&format!("content[{idx}]"))))
+        .map(|(idx, part)| {
+            let content = decode_part(part).map_err(|it| it.under(&format!("content[{idx}]")))?;
+            Ok(bounded(content, &mut left))
+        })
         .collect()
+}
+
+fn bounded(content: Content, left: &mut usize) -> Content {
+    match content {
+        Content::Image { url } => match left.checked_sub(url.len()) {
+            Some(rest) => {
+                *left = rest;
+                Content::Image { url }
+            }
+            None => Content::Text(format!("[image of {} bytes, too large to be shown again]", url.len())),
+        },
+        Content::Text(_) | Content::Link { .. } => content,
+    }
 }
 
 #[derive(Deserialize)]

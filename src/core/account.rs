@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::ids::{RequestId, SessionId, Tick};
 use super::link::Purpose;
 use super::login::Login;
+use super::prompts::refusal;
 use super::request::{Place, Reply, Ticket, Version};
 use super::sign_in::SignIn;
 use super::timer::Timer;
@@ -119,6 +120,18 @@ impl Core {
         }
     }
 
+    /// Codex said whether it can read its configuration; nobody is signed in.
+    pub(super) fn config_read(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+        let failure = match result {
+            Ok(_) => {
+                self.account.has_refused = true;
+                self.auth_required()
+            }
+            Err(error) => refusal("config/read", &error),
+        };
+        self.refuse_held(&failure, out);
+    }
+
     /// Time for the second look.
     pub(super) fn look_again(&mut self, now: Tick, out: &mut Effects) {
         if self.account.look == Look::Waiting {
@@ -194,9 +207,8 @@ impl Core {
             // They are answered when it is over.
             (Some(login), _) if login.is_for_held() => {}
             (Some(_) | None, _) => {
-                self.account.has_refused = true;
-                let failure = self.auth_required();
-                self.refuse_held(&failure, out);
+                // With a configuration that it cannot read, Codex knows no account either.
+                self.link.call(Purpose::Config, CodexRequest::ConfigRead, out);
             }
         }
     }
@@ -229,10 +241,12 @@ impl Core {
     fn enter(&mut self, opening: Opening, out: &mut Effects) {
         match opening {
             Opening::New { ticket, place } => {
+                self.look_at_place(&ticket, &place, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
                     mcp_servers: place.mcp_servers.clone(),
+                    instructions: place.instructions.clone(),
                     choices: Choices { preset: self.settings.preset, ..Default::default() },
                 };
                 self.link.call(Purpose::Open { ticket, place }, request, out);

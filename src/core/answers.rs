@@ -1,7 +1,8 @@
 //! Codex's answers, handed to whoever asked, and its requests, handed to the session.
 
+use super::asked::CodexAsk;
 use super::asking::Question;
-use super::codex::{CodexAsk, CodexError, CodexReply, CodexRequest, ThreadOpened};
+use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
@@ -37,6 +38,8 @@ impl Core {
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
+            Purpose::Look { opening } => self.looked_at(&opening, result, out),
+            Purpose::Unwanted => self.unwanted(result, out),
             Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
@@ -68,6 +71,9 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
             }
+            Purpose::Profiles { session } => {
+                self.with(now, &session, out, |session, cx| session.profiles_told(cx, result));
+            }
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {
                     Ok(CodexReply::Terminals { terminals, next }) => {
@@ -82,6 +88,7 @@ impl Core {
             }
             // Any answer will do: that it came is what counts.
             Purpose::Probe => {}
+            Purpose::Config => self.config_read(result, out),
             Purpose::Goal { session } => {
                 self.with(now, &session, out, |session, cx| session.goal_read(cx, result));
             }
@@ -198,6 +205,7 @@ impl Core {
         let id = session.id.clone();
         let is_known = self.models.is_known();
         let (_, mut cx) = self.split(now, out);
+        session.ask_profiles(&mut cx);
         for (severity, title, description) in notices {
             session.notice(&mut cx, severity, title, description);
         }
@@ -234,6 +242,14 @@ impl Core {
         out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
     }
 
+    /// A thread was started for a request that is refused by now.
+    fn unwanted(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+        if let Ok(opened) = thread_opened(result) {
+            let request = CodexRequest::Unsubscribe { thread: opened.thread };
+            self.link.call(Purpose::Parting, request, out);
+        }
+    }
+
     /// A thread was loaded for a session that is closed by now.
     fn forget_thread(
         &mut self,
@@ -248,22 +264,27 @@ impl Core {
     }
 
     pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {
-        let session = match &ask {
+        let thread = match &ask {
             CodexAsk::Command { thread, .. }
             | CodexAsk::FileChange { thread, .. }
             | CodexAsk::Permissions { thread, .. }
             | CodexAsk::Questions { thread, .. }
             | CodexAsk::McpForm { thread, .. }
-            | CodexAsk::McpUrl { thread, .. } => self.renewals.session(thread),
+            | CodexAsk::McpUrl { thread, .. } => thread.clone(),
             CodexAsk::Unsupported { method } => {
                 let (_, mut cx) = self.split(now, out);
                 return asks::refuse(&mut cx, request, method);
             }
         };
+        let session = self.renewals.session(&thread);
+        let parent = self.children.session(&thread).cloned();
         let (sessions, mut cx) = self.split(now, out);
-        match sessions.get_mut(&session) {
-            Some(it) if it.closing.is_none() => it.asked(&mut cx, request, ask),
-            Some(_) | None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+        if let Some(it) = sessions.get_mut(&session).filter(|it| it.closing.is_none()) {
+            return it.asked(&mut cx, request, ask);
+        }
+        match parent.and_then(|parent| sessions.get_mut(&parent)).filter(|it| it.is_open) {
+            Some(it) => it.asked_by_child(&mut cx, request, &thread, ask),
+            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
         }
     }
 }
@@ -301,12 +322,14 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Terminals { .. }
             | CodexReply::Terminated(_)
             | CodexReply::Models { .. }
+            | CodexReply::Profiles(_)
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)
             | CodexReply::Told(_)
             | CodexReply::Account { .. }
             | CodexReply::LoginStarted(_)
+            | CodexReply::LookedAt { .. }
             | CodexReply::Done,
         ) => Err(unexpected()),
         Err(error) => Err(error),

@@ -2,7 +2,7 @@
 //!
 //! Only an offered allow option is an approval; everything else is not (V2-49).
 
-use super::codex::Question;
+use super::asked::Question;
 use super::ids::{Json, TerminalId, ToolCallId};
 use super::request::FormAnswers;
 

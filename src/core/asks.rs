@@ -3,13 +3,25 @@
 //! Only an offered allow option is an approval (V2-49).
 
 use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
-use super::codex::{CodexAnswer, CodexAsk, Decision, DecisionKind, ElicitationAction, Question};
+use super::asked::{
+    CodexAnswer, CodexAsk, CommandAsk, Decision, DecisionKind, ElicitationAction, GrantScope,
+};
 use super::cx::Cx;
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
 use super::items::Opening;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
+use crate::background::ledger::Call;
+
+/// An approval that Codex wants.
+pub(super) struct Approval {
+    pub(super) title: String,
+    pub(super) reason: Option<String>,
+    pub(super) subject: Subject,
+    /// What it offers.
+    pub(super) decisions: Vec<Decision>,
+}
 
 impl Session {
     /// A request of Codex's about this thread.
@@ -18,133 +30,72 @@ impl Session {
             return self.held_asks.push((request, ask));
         }
         match ask {
-            CodexAsk::Command { item, command, cwd, reason, decisions, .. } => {
+            CodexAsk::Command { item, about, command, cwd, reason, decisions, .. } => {
+                // The model can type only into what was handed back to it.
+                if about == CommandAsk::Input && self.runs_in_front(&item) {
+                    self.detach(cx, &item);
+                    self.report(cx);
+                }
                 let call = self.call_of(&item);
                 let terminal = self.terminal_of(&item);
-                let subject = Subject::Command { command: command.clone(), cwd, call, terminal };
-                let title = format!("Run {}?", first_line(&command));
-                self.ask_decision(cx, request, item, title, reason, subject, decisions);
+                let title = title(&about, &command);
+                let subject = Subject::Command { command, cwd, call, terminal };
+                self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
             CodexAsk::FileChange { item, reason, decisions, .. } => {
                 self.show_call(cx, &item, "apply_patch", "Change files");
                 let subject = self.call_subject(&item);
-                self.ask_decision(
-                    cx,
-                    request,
-                    item,
-                    "Apply these file changes?".to_owned(),
-                    reason,
-                    subject,
-                    decisions,
-                );
+                let title = "Apply these file changes?".to_owned();
+                self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
             CodexAsk::Permissions { item, reason, permissions, .. } => {
                 self.show_call(cx, &item, "request_permissions", "Grant more permissions");
                 let question = Ask::Permission(Permission {
-                    title: "Grant more permissions for this turn?".to_owned(),
+                    title: "Grant more permissions?".to_owned(),
                     description: reason,
                     subject: self.call_subject(&item),
                     options: vec![
-                        option("grant", "Grant for this turn", PermissionKind::AllowOnce),
-                        option("refuse", "Refuse", PermissionKind::RejectOnce),
+                        option(0, "Grant for this turn", PermissionKind::AllowOnce),
+                        option(1, "Grant for this session", PermissionKind::AllowAlways),
+                        option(2, "Refuse", PermissionKind::RejectOnce),
                     ],
                 });
-                self.put(
-                    cx,
-                    OpenAsk { request, item: Some(item), kind: AskKind::Permissions(permissions) },
-                    question,
-                );
+                let grant = |scope| CodexAnswer::Permissions { granted: Some(permissions.clone()), scope };
+                let refused = CodexAnswer::Permissions { granted: None, scope: GrantScope::Turn };
+                let kind = AskKind::Offered {
+                    answers: vec![grant(GrantScope::Turn), grant(GrantScope::Session), refused.clone()],
+                    refused: refused.clone(),
+                    dismissed: refused,
+                };
+                self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
-            CodexAsk::Questions { item, questions, .. } if cx.client.elicitation_form => {
-                self.show_call(cx, &item, "request_user_input", "Ask the user");
-                let question = Ask::Questions { call: self.call_of(&item), questions };
-                self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::QuestionForm }, question);
+            CodexAsk::Questions { item, questions, .. } => self.ask_questions(cx, request, item, questions),
+            CodexAsk::McpForm { server, message, form, .. } => {
+                self.ask_form(cx, request, &server, message, form);
             }
-            CodexAsk::Questions { item, questions, .. } => {
-                self.show_call(cx, &item, "request_user_input", "Ask the user");
-                self.ask_next(cx, request, item, questions, Vec::new());
-            }
-            CodexAsk::McpForm { message, schema, .. } if cx.client.elicitation_form => {
-                let question = Ask::Form { message, call: None, schema };
-                self.put(cx, OpenAsk { request, item: None, kind: AskKind::Elicitation }, question);
-            }
-            CodexAsk::McpUrl { message, elicitation, url, .. } if cx.client.elicitation_url => {
-                let question = Ask::Url { message, elicitation, url };
-                self.put(cx, OpenAsk { request, item: None, kind: AskKind::Elicitation }, question);
-            }
-            CodexAsk::McpForm { server, message, .. } | CodexAsk::McpUrl { server, message, .. } => {
-                let title = format!(
-                    "MCP server {server} asked a question that this client cannot show; it was declined"
-                );
-                self.notice(cx, Severity::Warning, title, Some(message));
-                let answer = CodexAnswer::Elicitation { action: ElicitationAction::Decline, content: None };
-                cx.out.push(Effect::AnswerCodex { request, answer });
+            CodexAsk::McpUrl { server, message, elicitation, url, .. } => {
+                self.ask_to_visit(cx, request, &server, message, (elicitation, url));
             }
             CodexAsk::Unsupported { method } => refuse(cx, request, &method),
         }
         self.report(cx);
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call site per kind of approval; a struct would only rename them"
-    )]
-    fn ask_decision(
-        &mut self,
-        cx: &mut Cx<'_>,
-        request: RequestId,
-        item: ItemId,
-        title: String,
-        description: Option<String>,
-        subject: Subject,
-        mut decisions: Vec<Decision>,
-    ) {
-        // Clients that take the first allow or the first reject must not end the turn by it (P49).
-        decisions.sort_by_key(|decision| decision.kind.order());
-        let options = decisions
-            .iter()
-            .enumerate()
-            .map(|(n, decision)| PermissionOption {
-                id: decision_id(n),
-                name: decision.name.clone(),
-                kind: decision.kind.permission(),
-            })
-            .collect();
-        let question = Ask::Permission(Permission { title, description, subject, options });
-        self.put(cx, OpenAsk { request, item: Some(item), kind: AskKind::Decisions(decisions) }, question);
-    }
-
-    /// Puts the first question that has options; a client without forms cannot answer the others.
-    fn ask_next(
-        &mut self,
-        cx: &mut Cx<'_>,
-        request: RequestId,
-        item: ItemId,
-        mut left: Vec<Question>,
-        mut answers: Vec<(String, Vec<String>)>,
-    ) {
-        while left.first().is_some_and(|question| question.options.is_empty()) {
-            let question = left.remove(0);
-            let title =
-                "Codex asked a question that this client cannot show; it was left unanswered".to_owned();
-            self.notice(cx, Severity::Warning, title, Some(question.question));
-            answers.push((question.id, Vec::new()));
+    fn ask_decision(&mut self, cx: &mut Cx<'_>, request: RequestId, item: ItemId, approval: Approval) {
+        if approval.decisions.is_empty() {
+            let notice = "Codex offered no decision that this version knows; it was told no".to_owned();
+            self.notice(cx, Severity::Warning, notice, Some(approval.title));
+            let message = "no decision that the client knows was offered".to_owned();
+            cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Refused { message } });
+            return self.hide_call(cx, Some(&item), FinalStatus::Failed);
         }
-        match left.first() {
-            Some(first) => {
-                let question = Ask::Permission(AskKind::as_permission(first, self.call_subject(&item)));
-                let kind = AskKind::Questions { left, answers };
-                self.put(cx, OpenAsk { request, item: Some(item), kind }, question);
-            }
-            None => {
-                cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) });
-                self.hide_call(cx, Some(&item), FinalStatus::Completed);
-            }
-        }
+        let (kind, permission) = decisions(approval);
+        let open = OpenAsk { request, item: Some(item), kind, child: None };
+        self.put(cx, open, Ask::Permission(permission));
     }
 
     /// A question needs a call to refer to; where Codex has no item for it, one of ours.
-    fn show_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, name: &str, title: &str) {
+    pub(super) fn show_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, name: &str, title: &str) {
         if self.ledger.get(item).is_some() {
             return;
         }
@@ -162,13 +113,13 @@ impl Session {
     }
 
     /// The question is settled, and so is the call that was only there for it.
-    fn hide_call(&mut self, cx: &mut Cx<'_>, item: Option<&ItemId>, status: FinalStatus) {
+    pub(super) fn hide_call(&mut self, cx: &mut Cx<'_>, item: Option<&ItemId>, status: FinalStatus) {
         if let Some(item) = item.filter(|item| self.ask_calls.remove(*item)) {
             self.close_call(cx, item, status, CallChange::default());
         }
     }
 
-    fn put(&mut self, cx: &mut Cx<'_>, open: OpenAsk, question: Ask) {
+    pub(super) fn put(&mut self, cx: &mut Cx<'_>, open: OpenAsk, question: Ask) {
         let ask = cx.desk.ask(&self.id);
         self.asks.insert(ask, open);
         cx.out.push(Effect::Ask { ask, session: self.id.clone(), question });
@@ -183,13 +134,17 @@ impl Session {
             let title = "The client could not ask you; Codex was told no".to_owned();
             self.notice(cx, Severity::Warning, title, Some(message.clone()));
         }
-        let OpenAsk { request, item, kind } = open;
+        let OpenAsk { request, item, kind, child: _ } = open;
         let answer = match kind {
             AskKind::Decisions(decisions) => self.decided(cx, item.as_ref(), decisions, &answer),
-            AskKind::Permissions(permissions) => {
-                let granted = matches!(&answer, Answer::Selected(id) if id == "grant").then_some(permissions);
-                CodexAnswer::Permissions { granted }
-            }
+            AskKind::Offered { mut answers, refused, dismissed } => match &answer {
+                Answer::Selected(id) => match AskKind::option_of(id).filter(|n| *n < answers.len()) {
+                    Some(n) => answers.swap_remove(n),
+                    None => refused,
+                },
+                Answer::Cancelled => dismissed,
+                Answer::Accepted(_) | Answer::Declined | Answer::Failed { .. } => refused,
+            },
             AskKind::QuestionForm => match answer {
                 Answer::Accepted(Some(form)) => CodexAnswer::QuestionForm(form.0),
                 Answer::Accepted(None)
@@ -201,7 +156,7 @@ impl Session {
             AskKind::Questions { mut left, mut answers } => {
                 let question = left.remove(0);
                 let chosen = match &answer {
-                    Answer::Selected(id) => id.strip_prefix("answer-").and_then(|n| n.parse::<usize>().ok()),
+                    Answer::Selected(id) => AskKind::option_of(id),
                     Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => {
                         None
                     }
@@ -220,7 +175,7 @@ impl Session {
                         (ElicitationAction::Decline, None)
                     }
                 };
-                CodexAnswer::Elicitation { action, content }
+                CodexAnswer::Elicitation { action, content, persist: None }
             }
         };
         cx.out.push(Effect::AnswerCodex { request, answer });
@@ -266,23 +221,35 @@ impl Session {
         }
     }
 
-    /// The work that asked is over: nobody waits for an answer.
+    /// The turn that asked is over: nobody waits for an answer. A child may still do so.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
         self.held_asks.clear();
-        let asks: Vec<_> = self.asks.keys().copied().collect();
-        for ask in asks {
+        let its = self.asks.iter().filter(|(_, ask)| ask.child.is_none());
+        for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {
             self.withdraw(cx, ask);
         }
     }
 
-    fn withdraw(&mut self, cx: &mut Cx<'_>, ask: AskId) {
+    /// Everything is over.
+    pub(crate) fn withdraw_all_asks(&mut self, cx: &mut Cx<'_>) {
+        self.held_asks.clear();
+        for ask in self.asks.keys().copied().collect::<Vec<_>>() {
+            self.withdraw(cx, ask);
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, cx: &mut Cx<'_>, ask: AskId) {
         let open = self.asks.remove(&ask);
         cx.desk.settle(ask);
         cx.out.push(Effect::Withdraw { ask });
         self.hide_call(cx, open.and_then(|open| open.item).as_ref(), FinalStatus::Cancelled);
     }
 
-    fn call_of(&self, item: &ItemId) -> Option<ToolCallId> {
+    fn runs_in_front(&self, item: &ItemId) -> bool {
+        !self.is_cancelled() && self.ledger.get(item).is_some_and(Call::is_foreground_process)
+    }
+
+    pub(super) fn call_of(&self, item: &ItemId) -> Option<ToolCallId> {
         self.ledger.get(item).map(|call| call.call.clone())
     }
 
@@ -290,7 +257,7 @@ impl Session {
         self.ledger.get(item)?.live().map(|live| live.terminal.terminal().clone())
     }
 
-    fn call_subject(&self, item: &ItemId) -> Subject {
+    pub(super) fn call_subject(&self, item: &ItemId) -> Subject {
         Subject::Call(self.call_of(item).unwrap_or_else(|| ToolCallId::new(item.as_str())))
     }
 }
@@ -320,18 +287,46 @@ impl DecisionKind {
     }
 }
 
+/// How an approval is put, and how its answer is understood.
+pub(super) fn decisions(approval: Approval) -> (AskKind, Permission) {
+    let Approval { title, reason, subject, mut decisions } = approval;
+    // Clients that take the first allow or the first reject must not end the turn by it (P49).
+    decisions.sort_by_key(|decision| decision.kind.order());
+    let options = decisions
+        .iter()
+        .enumerate()
+        .map(|(n, decision)| PermissionOption {
+            id: decision_id(n),
+            name: decision.name.clone(),
+            kind: decision.kind.permission(),
+        })
+        .collect();
+    (AskKind::Decisions(decisions), Permission { title, description: reason, subject, options })
+}
+
 /// A request that nobody here can answer.
 pub(crate) fn refuse(cx: &mut Cx<'_>, request: RequestId, method: &str) {
     let message = format!("appserver-acp does not handle {method}");
     cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Refused { message } });
 }
 
+/// Who asks is for the user to judge by.
 fn decision_id(n: usize) -> String {
     format!("decision-{n}")
 }
 
-fn option(id: &str, name: &str, kind: PermissionKind) -> PermissionOption {
-    PermissionOption { id: id.to_owned(), name: name.to_owned(), kind }
+fn option(n: usize, name: &str, kind: PermissionKind) -> PermissionOption {
+    PermissionOption { id: AskKind::option_id(n), name: name.to_owned(), kind }
+}
+
+pub(super) fn title(about: &CommandAsk, command: &str) -> String {
+    match (about, first_line(command)) {
+        (CommandAsk::Network { host }, _) => format!("Allow network access to {host}?"),
+        (CommandAsk::Run, "") => "Run a command?".to_owned(),
+        (CommandAsk::Run, line) => format!("Run {line}?"),
+        (CommandAsk::Input, "") => "Type into a running command?".to_owned(),
+        (CommandAsk::Input, line) => format!("Type into {line}?"),
+    }
 }
 
 fn first_line(command: &str) -> &str {

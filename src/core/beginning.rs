@@ -125,7 +125,7 @@ impl Session {
         match result {
             Ok(CodexReply::Told(Told::Review(turn))) => {
                 // It may have begun, and ended, before this answer.
-                if self.own.is_some() {
+                if self.own.is_some() && !self.is_over(&turn) {
                     self.turn_is(cx, turn);
                 }
             }
@@ -164,6 +164,8 @@ impl Session {
 
     /// `turn/started` of a part of a turn: the whole, if it is the review that runs.
     pub(crate) fn whole_of(&mut self, turn: &TurnId, root: Option<TurnId>) -> Option<TurnId> {
+        // One that is no part names itself.
+        let root = root.filter(|root| root != turn);
         let is_it = match (&self.front, &root) {
             (Front::Active(active), Some(root)) => active.id.as_ref() == Some(root),
             (Front::Starting { .. }, Some(_)) => true,

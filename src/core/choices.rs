@@ -1,8 +1,8 @@
-//! Config options of a session: model, effort, mode, collaboration, wake.
+//! Config options of a session: mode, model, effort, speed, collaboration, wake.
 //!
 //! Shows what is chosen; Codex learns it with the next turn.
 
-use super::codex::{Choices, Preset, ThreadOpened};
+use super::codex::{Choices, Holds, Preset, Profile, ThreadOpened};
 use super::failure::Failure;
 use super::models::Catalogue;
 use super::request::OptionInput;
@@ -12,6 +12,7 @@ use super::update::{ConfigOption, OptionCategory, OptionValue};
 const MODEL: &str = "model";
 const EFFORT: &str = "effort";
 const MODE: &str = "mode";
+const SPEED: &str = "speed";
 const COLLABORATION: &str = "collaboration";
 const WAKE: &str = "wake";
 /// Values of the collaboration mode.
@@ -19,18 +20,20 @@ const DEFAULT: &str = "default";
 const PLAN: &str = "plan";
 const ON: &str = "on";
 const OFF: &str = "off";
+/// Codex's name for no tier in particular.
+const STANDARD: &str = "default";
+/// What the value of a permission profile begins with: a profile may have the name of a preset.
+const PROFILE: &str = "permissions:";
 /// Value of the mode while approval and sandbox fit no preset.
 const AS_CONFIGURED: &str = "custom";
 
 /// The choices of one session.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    model: String,
-    effort: Option<String>,
-    preset: Option<Preset>,
-    /// What Codex said of approval and sandbox last.
-    rules: Option<Rules>,
-    collaboration: CollaborationMode,
+    /// What holds from the next turn on.
+    holds: Holds,
+    /// Profiles to choose from.
+    profiles: Vec<Profile>,
     /// The model is woken when background work ends by itself (D14). Ours: Codex hears nothing of it.
     wake: bool,
     /// Chosen since the last turn began.
@@ -41,74 +44,70 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     pub(crate) fn of(thread: &ThreadOpened) -> Self {
-        Self {
-            model: thread.model.clone(),
-            effort: thread.effort.clone(),
-            preset: thread.preset,
-            rules: thread.rules.clone(),
-            collaboration: thread.collaboration.unwrap_or_default(),
-            wake: false,
-            fresh: Choices::default(),
-            is_mode_fresh: false,
-        }
+        let mut holds = thread.holds.clone();
+        holds.collaboration.get_or_insert_default();
+        Self { holds, profiles: Vec::new(), wake: false, fresh: Choices::default(), is_mode_fresh: false }
     }
 
     /// The thread was loaded again; what was chosen since the last turn still holds.
     pub(crate) fn renew(&mut self, thread: &ThreadOpened) {
-        self.learn_rules(thread.rules.clone(), thread.collaboration);
         // One that says nothing, as a new one does, may not know the mode.
-        let is_default = self.collaboration == CollaborationMode::Default;
-        self.is_mode_fresh |= thread.collaboration.is_none() && !is_default;
-        self.learn(Some(thread.model.clone()), thread.effort.clone(), thread.preset);
+        let is_default = self.collaboration() == CollaborationMode::Default;
+        self.is_mode_fresh |= thread.holds.collaboration.is_none() && !is_default;
+        self.learn(&thread.holds);
     }
 
     /// Codex says what holds now; what was chosen since wins until it is told.
     /// Returns whether anything shown changed.
-    pub(crate) fn learn(
-        &mut self,
-        model: Option<String>,
-        effort: Option<String>,
-        preset: Option<Preset>,
-    ) -> bool {
-        let before = (self.model.clone(), self.effort.clone(), self.preset);
-        if let (Some(model), None) = (model, &self.fresh.model) {
-            self.model = model;
+    pub(crate) fn learn(&mut self, told: &Holds) -> bool {
+        if told.rules.is_some() {
+            self.holds.rules.clone_from(&told.rules);
         }
-        if let (Some(effort), None) = (effort, &self.fresh.effort) {
-            self.effort = Some(effort);
+        let before = self.holds.clone();
+        if self.fresh.model.is_none() {
+            self.holds.model.clone_from(&told.model);
         }
-        if let (Some(preset), None) = (preset, &self.fresh.preset) {
-            self.preset = Some(preset);
+        if self.fresh.effort.is_none() {
+            self.holds.effort.clone_from(&told.effort);
         }
-        before != (self.model.clone(), self.effort.clone(), self.preset)
+        if self.fresh.tier.is_none() {
+            self.holds.tier.clone_from(&told.tier);
+        }
+        if self.fresh.preset.is_none() && self.fresh.profile.is_none() {
+            self.holds.preset = told.preset;
+            self.holds.profile.clone_from(&told.profile);
+        }
+        if !self.is_mode_fresh {
+            self.holds.collaboration = told.collaboration.or(self.holds.collaboration);
+        }
+        before != self.holds
     }
 
-    /// As `learn`, for what is no option but the collaboration mode.
-    pub(crate) fn learn_rules(&mut self, rules: Option<Rules>, mode: Option<CollaborationMode>) -> bool {
-        self.rules = rules.or(self.rules.take());
-        let mode = mode.filter(|mode| !self.is_mode_fresh && *mode != self.collaboration);
-        self.collaboration = mode.unwrap_or(self.collaboration);
-        mode.is_some()
+    /// These profiles can be chosen. Returns whether anything shown changed.
+    pub(crate) fn offer(&mut self, profiles: Vec<Profile>) -> bool {
+        let is_news = profiles != self.profiles;
+        self.profiles = profiles;
+        is_news
     }
 
     /// Chooses how Codex works together with the user.
     pub(crate) fn collaborate(&mut self, mode: CollaborationMode) {
-        self.collaboration = mode;
+        self.holds.collaboration = Some(mode);
         self.is_mode_fresh = true;
     }
 
     pub(crate) fn collaboration(&self) -> CollaborationMode {
-        self.collaboration
+        self.holds.collaboration.unwrap_or_default()
     }
 
     /// What Codex said of approval and sandbox last.
     pub(crate) fn rules(&self) -> Option<&Rules> {
-        self.rules.as_ref()
+        self.holds.rules.as_ref()
     }
 
     /// What a command that only reads runs under.
     pub(crate) fn preset(&self) -> Option<Preset> {
-        self.preset
+        self.holds.preset
     }
 
     /// Whether the end of background work starts a turn.
@@ -120,8 +119,8 @@ impl Chosen {
     pub(crate) fn take_fresh(&mut self) -> Choices {
         let mut fresh = std::mem::take(&mut self.fresh);
         if std::mem::take(&mut self.is_mode_fresh) {
-            let (model, effort) = (self.model.clone(), self.effort.clone());
-            fresh.collaboration = Some(Collaboration { mode: self.collaboration, model, effort });
+            let (model, effort) = (self.holds.model.clone(), self.holds.effort.clone());
+            fresh.collaboration = Some(Collaboration { mode: self.collaboration(), model, effort });
         }
         fresh
     }
@@ -130,7 +129,11 @@ impl Chosen {
     pub(crate) fn give_back(&mut self, choices: Choices) {
         self.fresh.model = self.fresh.model.take().or(choices.model);
         self.fresh.effort = self.fresh.effort.take().or(choices.effort);
-        self.fresh.preset = self.fresh.preset.or(choices.preset);
+        self.fresh.tier = self.fresh.tier.take().or(choices.tier);
+        // One is in the place of the other.
+        if self.fresh.preset.is_none() && self.fresh.profile.is_none() {
+            (self.fresh.preset, self.fresh.profile) = (choices.preset, choices.profile);
+        }
         self.is_mode_fresh |= choices.collaboration.is_some();
     }
 
@@ -163,18 +166,19 @@ impl Chosen {
         match id {
             MODEL => self.choose_model(value, models),
             EFFORT => {
-                self.effort = Some(value.clone());
+                self.holds.effort = Some(value.clone());
                 self.fresh.effort = Some(value.clone());
             }
             COLLABORATION => self.collaborate(match value.as_str() {
                 PLAN => CollaborationMode::Plan,
                 _ => CollaborationMode::Default,
             }),
-            WAKE => self.wake = value == ON,
-            _ => {
-                self.preset = Preset::named(value);
-                self.fresh.preset = self.preset;
+            SPEED => {
+                self.holds.tier = Some(value.clone());
+                self.fresh.tier = Some(value.clone());
             }
+            WAKE => self.wake = value == ON,
+            _ => self.choose_mode(value),
         }
         Ok(())
     }
@@ -183,6 +187,7 @@ impl Chosen {
     pub(crate) fn list(&self, models: &Catalogue) -> Vec<ConfigOption> {
         let mut options = vec![self.mode(), self.model(models)];
         options.extend(self.effort(models));
+        options.extend(self.speed(models));
         options.extend([self.collaboration_option(), self.wake()]);
         options
     }
@@ -209,7 +214,7 @@ impl Chosen {
             name: "Collaboration",
             description: Some("How Codex works with you, from the next turn on"),
             category: None,
-            current: match self.collaboration {
+            current: match self.collaboration() {
                 CollaborationMode::Default => DEFAULT,
                 CollaborationMode::Plan => PLAN,
             }
@@ -222,30 +227,46 @@ impl Chosen {
     }
 
     fn choose_model(&mut self, slug: &str, models: &Catalogue) {
-        self.model = slug.to_owned();
+        slug.clone_into(&mut self.holds.model);
         self.fresh.model = Some(slug.to_owned());
         let Some(model) = models.find(slug) else { return };
         let fits = |effort: &String| model.efforts.iter().any(|(value, _)| value == effort);
-        if !self.effort.as_ref().is_some_and(fits) {
-            self.effort.clone_from(&model.default_effort);
+        if !self.holds.effort.as_ref().is_some_and(fits) {
+            self.holds.effort.clone_from(&model.default_effort);
             self.fresh.effort.clone_from(&model.default_effort);
         }
+        let is_had = |tier: &String| tier == STANDARD || model.tiers.iter().any(|it| it.id == *tier);
+        if !self.holds.tier.as_ref().is_none_or(is_had) {
+            self.holds.tier = Some(STANDARD.to_owned());
+            self.fresh.tier.clone_from(&self.holds.tier);
+        }
+    }
+
+    fn choose_mode(&mut self, value: &str) {
+        let profile = value.strip_prefix(PROFILE).map(str::to_owned);
+        let preset = if profile.is_some() { None } else { Preset::named(value) };
+        (self.holds.preset, self.holds.profile) = (preset, profile.clone());
+        (self.fresh.preset, self.fresh.profile) = (preset, profile);
     }
 
     fn mode(&self) -> ConfigOption {
         let mut values: Vec<_> = Preset::ALL.iter().map(|preset| preset.value()).collect();
-        let current = match self.preset {
-            Some(preset) => preset.id().to_owned(),
-            None => {
-                let description = Some("Approval and sandbox from Codex's configuration".to_owned());
-                values.push(OptionValue {
+        values.extend(self.profiles.iter().map(|it| profile(&it.id, it.description.clone())));
+        let current = match (&self.holds.profile, self.holds.preset) {
+            (Some(id), _) => format!("{PROFILE}{id}"),
+            (None, Some(preset)) => preset.id().to_owned(),
+            (None, None) => AS_CONFIGURED.to_owned(),
+        };
+        if !values.iter().any(|value| value.value == current) {
+            values.push(match &self.holds.profile {
+                Some(id) => profile(id, None),
+                None => OptionValue {
                     value: AS_CONFIGURED.to_owned(),
                     name: "As configured".to_owned(),
-                    description,
-                });
-                AS_CONFIGURED.to_owned()
-            }
-        };
+                    description: Some("Approval and sandbox from Codex's configuration".to_owned()),
+                },
+            });
+        }
         ConfigOption {
             id: MODE,
             name: "Mode",
@@ -254,6 +275,31 @@ impl Chosen {
             current,
             values,
         }
+    }
+
+    /// Only where the model can be had in more than one.
+    fn speed(&self, models: &Catalogue) -> Option<ConfigOption> {
+        let model = models.find(&self.holds.model).filter(|model| !model.tiers.is_empty())?;
+        let of_model = || model.default_tier.clone().unwrap_or_else(|| STANDARD.to_owned());
+        let current = self.holds.tier.clone().unwrap_or_else(of_model);
+        let value = |id: &str, name: &str, description: &str| OptionValue {
+            value: id.to_owned(),
+            name: name.to_owned(),
+            description: Some(description.to_owned()).filter(|text| !text.is_empty()),
+        };
+        let mut values = vec![value(STANDARD, "Standard", "The usual speed")];
+        values.extend(model.tiers.iter().map(|it| value(&it.id, &it.name, &it.description)));
+        if !values.iter().any(|value| value.value == current) {
+            values.push(value(&current, &current, ""));
+        }
+        Some(ConfigOption {
+            id: SPEED,
+            name: "Speed",
+            description: Some("How fast the model answers, from the next turn on; faster may cost more"),
+            category: None,
+            current,
+            values,
+        })
     }
 
     fn model(&self, models: &Catalogue) -> ConfigOption {
@@ -265,10 +311,14 @@ impl Chosen {
                 description: Some(model.description.clone()).filter(|text| !text.is_empty()),
             })
             .collect();
-        if !values.iter().any(|value| value.value == self.model) {
+        if !values.iter().any(|value| value.value == self.holds.model) {
             values.insert(
                 0,
-                OptionValue { value: self.model.clone(), name: self.model.clone(), description: None },
+                OptionValue {
+                    value: self.holds.model.clone(),
+                    name: self.holds.model.clone(),
+                    description: None,
+                },
             );
         }
         ConfigOption {
@@ -276,14 +326,14 @@ impl Chosen {
             name: "Model",
             description: None,
             category: Some(OptionCategory::Model),
-            current: self.model.clone(),
+            current: self.holds.model.clone(),
             values,
         }
     }
 
     fn effort(&self, models: &Catalogue) -> Option<ConfigOption> {
-        let model = models.find(&self.model);
-        let current = self.effort.clone().or_else(|| model?.default_effort.clone())?;
+        let model = models.find(&self.holds.model);
+        let current = self.holds.effort.clone().or_else(|| model?.default_effort.clone())?;
         let mut values: Vec<_> = model
             .into_iter()
             .flat_map(|model| &model.efforts)
@@ -353,6 +403,10 @@ impl Preset {
 
 fn value(value: &str, name: &str, description: &str) -> OptionValue {
     OptionValue { value: value.to_owned(), name: name.to_owned(), description: Some(description.to_owned()) }
+}
+
+fn profile(id: &str, description: Option<String>) -> OptionValue {
+    OptionValue { value: format!("{PROFILE}{id}"), name: id.to_owned(), description }
 }
 
 fn capitalised(text: &str) -> String {

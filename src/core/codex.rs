@@ -2,14 +2,17 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+use super::asked::CodexAsk;
+use super::fault::Fault;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
 use super::inquiry::{Inquiry, Told};
+use super::limits::RateLimit;
 use super::models::Model;
 use super::queued::QueuedMessage;
-use super::request::{McpServer, PromptPart, ThreadEntry};
+use super::request::{Instructions, McpServer, PromptPart, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
@@ -42,9 +45,21 @@ pub enum CodexRequest {
     /// `initialize` with `experimentalApi`; the encoder adds `initialized` after its answer.
     Initialize,
     /// `thread/start` with raw events.
-    ThreadStart { cwd: String, roots: Vec<String>, mcp_servers: Vec<McpServer>, choices: Choices },
-    /// `thread/resume` without turns.
-    ThreadResume { thread: ThreadId, cwd: Option<String>, roots: Vec<String>, mcp_servers: Vec<McpServer> },
+    ThreadStart {
+        cwd: String,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+        choices: Choices,
+    },
+    /// `thread/resume` without turns but for the name of the newest one.
+    ThreadResume {
+        thread: ThreadId,
+        cwd: Option<String>,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+    },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
@@ -86,8 +101,14 @@ pub enum CodexRequest {
     LoginCancel { login: LoginId },
     /// `account/logout`.
     Logout,
+    /// `config/read`: can it be read?
+    ConfigRead,
+    /// `permissionProfile/list` for this directory.
+    ProfileList { cwd: String },
     /// `thread/loaded/list` of one entry: a probe, whose answer nobody reads.
     LoadedList,
+    /// `fs/getMetadata` of the directory of a new session.
+    LookAt { path: String },
     /// `thread/goal/get`.
     GoalGet { thread: ThreadId },
     /// `thread/goal/set` with the status `paused`.
@@ -102,44 +123,16 @@ pub enum CodexRequest {
     Inquiry(Inquiry),
 }
 
-impl CodexRequest {
-    /// The wire's method name.
-    pub fn method(&self) -> &'static str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::ThreadStart { .. } => "thread/start",
-            Self::ThreadResume { .. } => "thread/resume",
-            Self::ThreadList { .. } => "thread/list",
-            Self::ItemsList { .. } => "thread/items/list",
-            Self::Unsubscribe { .. } => "thread/unsubscribe",
-            Self::TurnStart { .. } => "turn/start",
-            Self::TurnSteer { .. } => "turn/steer",
-            Self::TurnInterrupt { .. } => "turn/interrupt",
-            Self::TerminalsList { .. } => "thread/backgroundTerminals/list",
-            Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
-            Self::Clean { .. } => "thread/backgroundTerminals/clean",
-            Self::ModelList { .. } => "model/list",
-            Self::AccountRead => "account/read",
-            Self::LoginStart(_) => "account/login/start",
-            Self::LoginCancel { .. } => "account/login/cancel",
-            Self::Logout => "account/logout",
-            Self::LoadedList => "thread/loaded/list",
-            Self::GoalGet { .. } => "thread/goal/get",
-            Self::GoalPause { .. } => "thread/goal/set",
-            Self::GoalClear { .. } => "thread/goal/clear",
-            Self::QueueList { .. } => "thread/queue/list",
-            Self::QueueDelete { .. } => "thread/queue/delete",
-            Self::Inquiry(inquiry) => inquiry.method(),
-        }
-    }
-}
-
 /// Settings for a thread or for a turn and those after it; `None` keeps Codex's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
     pub model: Option<String>,
     pub effort: Option<String>,
     pub preset: Option<Preset>,
+    /// Id of a permission profile, in the place of a preset.
+    pub profile: Option<String>,
+    /// Id of a service tier.
+    pub tier: Option<String>,
     /// For a turn only.
     pub collaboration: Option<Collaboration>,
 }
@@ -182,6 +175,8 @@ pub enum CodexReply {
         models: Vec<Model>,
         next: Option<String>,
     },
+    /// Those of the configuration that may be chosen.
+    Profiles(Vec<Profile>),
     /// `thread/goal/get`, `thread/goal/set`, and `thread/goal/clear`, after which there is none.
     Goal(Option<Goal>),
     Queued {
@@ -200,6 +195,9 @@ pub enum CodexReply {
     },
     /// `account/login/start`.
     LoginStarted(LoginStarted),
+    LookedAt {
+        is_directory: bool,
+    },
     /// An answer whose content does not matter.
     Done,
 }
@@ -210,15 +208,36 @@ pub struct ThreadOpened {
     pub thread: ThreadId,
     pub cwd: String,
     pub title: Option<String>,
+    pub holds: Holds,
+    /// It was resumed in mid-turn.
+    pub active: bool,
+    /// The turn that runs, where Codex says which.
+    pub turn: Option<TurnId>,
+}
+
+/// The settings that a thread has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
     pub model: String,
+    /// `None`: the model's own.
     pub effort: Option<String>,
     /// `None` where approval and sandbox fit no preset.
     pub preset: Option<Preset>,
+    /// Id of the permission profile, of one from the configuration.
+    pub profile: Option<String>,
+    /// Id of the service tier; `None`: the model's own.
+    pub tier: Option<String>,
+    /// What holds without a preset.
     pub rules: Option<Rules>,
     /// `None` where Codex does not say.
     pub collaboration: Option<CollaborationMode>,
-    /// The turn that runs, of a thread resumed in mid-turn.
-    pub active: bool,
+}
+
+/// A permission profile of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    pub id: String,
+    pub description: Option<String>,
 }
 
 /// One item of a thread's history.
@@ -259,16 +278,12 @@ pub enum Event {
     /// Codex's settings of the thread changed.
     Settings {
         thread: ThreadId,
-        model: Option<String>,
-        effort: Option<String>,
-        preset: Option<Preset>,
-        rules: Option<Rules>,
-        collaboration: Option<CollaborationMode>,
+        holds: Holds,
     },
-    /// `root`: the turn that it is a part of, if another.
     TurnStarted {
         thread: ThreadId,
         turn: TurnId,
+        /// The turn that all of this goes back to: another one in the thread of a subagent.
         root: Option<TurnId>,
     },
     /// The skills on disk changed; how, the list tells.
@@ -372,7 +387,7 @@ pub enum Event {
     /// An error of a turn; `will_retry` means it goes on.
     Error {
         thread: Option<ThreadId>,
-        message: String,
+        fault: Fault,
         will_retry: bool,
     },
     /// Something for people; `thread: None` concerns all.
@@ -388,6 +403,28 @@ pub enum Event {
     LoginCompleted {
         login: Option<LoginId>,
         end: LoginEnd,
+    },
+    /// A hook or a review of an approval begins in a turn.
+    AsideStarted {
+        thread: ThreadId,
+        turn: TurnId,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// It is over; `turn: None` for one outside of any turn.
+    AsideEnded {
+        thread: ThreadId,
+        turn: Option<TurnId>,
+        item: ItemId,
+        tool: ToolItem,
+    },
+    /// How much of a usage limit of the account is used.
+    RateLimit(RateLimit),
+    /// A tool server of this thread is up (`None`), or is not, and why.
+    ToolServer {
+        thread: ThreadId,
+        server: String,
+        failure: Option<String>,
     },
     /// A message about this thread could not be decoded: what it changed has to be asked for.
     Misfit {
@@ -417,10 +454,7 @@ pub enum ThreadStatus {
 pub enum TurnEnd {
     Completed,
     Interrupted,
-    /// Codex's message, details included.
-    Failed {
-        message: String,
-    },
+    Failed(Fault),
 }
 
 /// An item of a turn.
@@ -449,6 +483,8 @@ pub enum ItemKind {
         text: String,
     },
     Command(CommandItem),
+    /// The context is compacted.
+    Compaction,
     FileChange {
         changes: Vec<Diff>,
         status: ItemStatus,
@@ -496,6 +532,8 @@ pub enum ItemStatus {
     Completed,
     Failed,
     Declined,
+    /// Of a subagent's tool: broken off before its end.
+    Interrupted,
 }
 
 /// A tool call of no special kind.
@@ -510,88 +548,7 @@ pub struct ToolItem {
     pub output: Option<Json>,
     /// Readable result.
     pub text: Option<String>,
+    /// Images of the result, as `data:` URLs.
+    pub images: Vec<String>,
     pub locations: Vec<Location>,
-}
-
-/// A request of Codex to the user.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAsk {
-    /// `item/commandExecution/requestApproval`.
-    Command {
-        thread: ThreadId,
-        item: ItemId,
-        command: String,
-        cwd: String,
-        reason: Option<String>,
-        decisions: Vec<Decision>,
-    },
-    /// `item/fileChange/requestApproval`.
-    FileChange { thread: ThreadId, item: ItemId, reason: Option<String>, decisions: Vec<Decision> },
-    /// `item/permissions/requestApproval`; `permissions` is granted as it was asked, or not.
-    Permissions { thread: ThreadId, item: ItemId, reason: Option<String>, permissions: Json },
-    /// `item/tool/requestUserInput`.
-    Questions { thread: ThreadId, item: ItemId, questions: Vec<Question> },
-    /// `mcpServer/elicitation/request` with a form.
-    McpForm { thread: ThreadId, server: String, message: String, schema: Json },
-    /// `mcpServer/elicitation/request` with a URL.
-    McpUrl { thread: ThreadId, server: String, message: String, elicitation: String, url: String },
-    /// Anything else: answered with an error that names it.
-    Unsupported { method: String },
-}
-
-/// A decision that Codex offers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    pub kind: DecisionKind,
-    /// What to send back.
-    pub value: Json,
-    /// For people.
-    pub name: String,
-}
-
-/// What a decision means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecisionKind {
-    Accept,
-    AcceptAlways,
-    Decline,
-    /// Declines now and from now on: never chosen for the user.
-    DeclineAlways,
-    /// Declines and ends the turn.
-    Cancel,
-}
-
-/// One question of `requestUserInput`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    pub id: String,
-    pub header: String,
-    pub question: String,
-    /// Label and description; empty for free text.
-    pub options: Vec<(String, String)>,
-}
-
-/// Our answer to a `CodexAsk`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CodexAnswer {
-    /// Command or file change: the value of a `Decision`.
-    Decision(Json),
-    /// Permission profile: grant for this turn, or nothing.
-    Permissions { granted: Option<Json> },
-    /// Question id to answers.
-    Questions(Vec<(String, Vec<String>)>),
-    /// The client's form answers are `Json` of an object with question ids.
-    QuestionForm(Json),
-    /// MCP elicitation.
-    Elicitation { action: ElicitationAction, content: Option<Json> },
-    /// A JSON-RPC error.
-    Refused { message: String },
-}
-
-/// MCP's three answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ElicitationAction {
-    Accept,
-    Decline,
-    Cancel,
 }

@@ -145,7 +145,9 @@ impl Session {
         live.flushed = Some(cx.now);
         let vitals = live.vitals;
         live.vitals_wait = false;
-        self.emit_ahead(cx, Update::CallOpened(reopened(call, &script)));
+        let mut reopened = reopened(call, &script);
+        reopened.content.extend(live.typed.markdown().map(CallContent::Text));
+        self.emit_ahead(cx, Update::CallOpened(reopened));
         let opened =
             TerminalOpened { terminal: terminal.clone(), command: script, cwd, size: None, can_cancel };
         self.emit_ahead(cx, Update::TerminalOpened(opened));
@@ -185,6 +187,25 @@ impl Session {
                 command.looked_at = Some(turn.clone());
             }
         }
+    }
+
+    /// The model typed into a command: shown beside its terminal, where a tty has echoed it already (D2).
+    /// An empty text is a poll.
+    pub(crate) fn typed(&mut self, cx: &mut Cx<'_>, item: &ItemId, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let Some(Call { call, work: Work::Command(command), .. }) = self.ledger.get_mut(item) else {
+            // Too late to be shown, or of a command that the next list names.
+            return self.poll_terminals(cx);
+        };
+        let call = call.clone();
+        let Some(live) = command.live_mut() else { return self.poll_terminals(cx) };
+        live.typed.push(text);
+        let terminal = CallContent::Terminal(live.terminal.terminal().clone());
+        let content = std::iter::once(terminal).chain(live.typed.markdown().map(CallContent::Text));
+        let change = CallChange { content: Some(content.collect()), ..CallChange::default() };
+        self.emit(cx, Update::CallChanged { call, change });
     }
 
     /// What the model was told of a call: early output, and maybe that it was handed back (D3).

@@ -7,6 +7,7 @@ use super::effect::{Anomaly, Effects};
 use super::ids::{SessionId, StopId, ThreadId, Tick};
 use super::input::{Input, Pressure};
 use super::leaving::Loss;
+use super::link::TOO_OFTEN;
 use super::session::Session;
 use super::timer::Timer;
 use super::{Core, Cx};
@@ -42,6 +43,7 @@ impl Core {
                 };
                 let message = match self.link.is_ready() {
                     _ if self.link.is_retired() => "the agent is shutting down".to_owned(),
+                    true if self.link.is_last_death(now) => format!("{what}{TOO_OFTEN}"),
                     true => format!("{what}; the next prompt starts it again"),
                     false => format!(
                         "{what} before it was ready; \

@@ -1,7 +1,8 @@
 //! What the shell must do, in the order it must be done.
 
 use super::ask::Ask;
-use super::codex::{CodexAnswer, CodexRequest};
+use super::asked::CodexAnswer;
+use super::codex::CodexRequest;
 use super::failure::Failure;
 use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId, WatchId};
 use super::request::{Reply, Ticket};

@@ -25,6 +25,7 @@ impl Core {
                 ThreadStatus::SystemError => {}
             },
             Event::ThreadClosed { thread } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end", |session, cx| {
                     session.thread_is_gone(cx, "codex closed the thread")
                 });
@@ -35,19 +36,22 @@ impl Core {
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
             }),
-            Event::Settings { thread, model, effort, preset, rules, collaboration } => {
+            Event::Settings { thread, holds } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    let is_other_mode = session.chosen.learn_rules(rules, collaboration);
-                    if session.chosen.learn(model, effort, preset) || is_other_mode {
+                    if session.chosen.learn(&holds) {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }
                 });
             }
             Event::TurnStarted { thread, turn, root } => {
+                if !self.sessions.contains_key(&self.renewals.session(&thread)) {
+                    self.child_works(&thread, root.clone());
+                }
                 self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn, root));
             }
             Event::TurnCompleted { thread, turn, end } => {
+                self.child_rests(now, &thread, out);
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
                     session.turn_completed(cx, &turn, end)
                 });
@@ -71,10 +75,11 @@ impl Core {
             Event::OutputDelta { thread, item, text } => {
                 self.on(now, &thread, out, "output", |session, cx| session.output(cx, &item, &text));
             }
-            // Never part of the output: a tty echoes it already (D2).
-            Event::TerminalInput { .. } => {}
             Event::LookedAt { thread, process } => {
                 self.on(now, &thread, out, "look", |session, _| session.looked_at(&process));
+            }
+            Event::TerminalInput { thread, item, text } => {
+                self.on(now, &thread, out, "input", |session, cx| session.typed(cx, &item, &text));
             }
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
@@ -107,15 +112,22 @@ impl Core {
                 self.on(now, &thread, out, "queue", |session, cx| session.read_queue(cx));
             }
             Event::RequestResolved { thread, request } => {
+                if let Some(session) = self.children.session(&thread).cloned() {
+                    return self.with(now, &session, out, |session, cx| session.resolved(cx, &request));
+                }
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
             }
-            Event::Error { thread: Some(thread), message, will_retry } => {
-                self.on(now, &thread, out, "error", |session, cx| {
-                    session.turn_error(cx, message, will_retry)
-                });
+            Event::Error { thread: Some(thread), fault, will_retry } => {
+                self.on(now, &thread, out, "error", |session, cx| session.turn_error(cx, fault, will_retry));
             }
-            Event::Error { thread: None, message, .. } => {
-                self.tell_all(now, Severity::Error, "Codex reports an error".to_owned(), Some(message), out);
+            Event::Error { thread: None, fault, .. } => {
+                self.tell_all(
+                    now,
+                    Severity::Error,
+                    "Codex reports an error".to_owned(),
+                    Some(fault.to_string()),
+                    out,
+                );
             }
             Event::Notice { thread: Some(thread), severity, title, description } => {
                 self.on(now, &thread, out, "notice", |session, cx| {
@@ -127,6 +139,22 @@ impl Core {
             }
             Event::AccountUpdated => self.account_updated(),
             Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::AsideStarted { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "aside", |session, cx| {
+                    session.aside_started(cx, &turn, &item, &tool);
+                });
+            }
+            Event::AsideEnded { thread, turn, item, tool } => {
+                self.on(now, &thread, out, "end of an aside", |session, cx| {
+                    session.aside_ended(cx, turn.as_ref(), &item, tool);
+                });
+            }
+            Event::RateLimit(limit) => self.rate_limit(now, &limit, out),
+            Event::ToolServer { thread, server, failure } => {
+                self.on(now, &thread, out, "tool server", |session, cx| {
+                    session.tool_server(cx, server, failure)
+                });
+            }
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
             }

@@ -2,6 +2,7 @@
 //!
 //! One place per protocol turns these into JSON-RPC errors; the message is for people.
 
+use super::fault::Fault;
 use super::ids::SessionId;
 
 /// A typed refusal. Messages: what was tried, what to do next; no payload.
@@ -30,10 +31,15 @@ pub enum Failure {
     /// -32603: Codex could not be started or was lost. `stderr` is its last lines.
     #[error("{message}")]
     AppServer { message: String, stderr: Option<String> },
+    /// -32603 with `data.sessionId`: a thread has one writer.
+    #[error(
+        "session {0} is open in another Codex process, which writes its thread: another editor, or codex in a terminal; close it there, then try again"
+    )]
+    HeldElsewhere(SessionId),
     /// -32603: Codex answered with an error.
     #[error("codex refused {method}: {message}")]
     Codex { method: &'static str, message: String, code: i64 },
-    /// v1 `session/prompt`: the turn failed. -32603 with Codex's message.
-    #[error("{message}")]
-    TurnFailed { message: String },
+    /// v1 `session/prompt`: the turn failed. -32603, or -32000 where signing in helps.
+    #[error("{0}")]
+    TurnFailed(Fault),
 }

@@ -21,6 +21,9 @@ impl Session {
         self.learn_turn(cx, turn);
         self.idle_since = None;
         let id = item.id;
+        if !matches!(item.kind, ItemKind::UserMessage { .. } | ItemKind::Hidden) {
+            self.model_speaks(cx);
+        }
         if self.ledger.seen(&id, turn) != Seen::New {
             return self.repeated(cx, &id, "start of an item");
         }
@@ -36,6 +39,7 @@ impl Session {
             }
             ItemKind::Reasoning { parts } => self.text(cx, &id, 0, &parts.join("\n\n"), Voice::Thought),
             ItemKind::Command(command) => self.command_started(cx, turn, &id, command),
+            ItemKind::Compaction => self.compaction_started(cx, turn, &id),
             ItemKind::FileChange { changes, status: _ } => {
                 self.open_tool(cx, turn, &id, file_change(&changes))
             }
@@ -67,6 +71,12 @@ impl Session {
                 self.text_ended(cx, turn, &id, &parts.join("\n\n"), Voice::Thought)
             }
             ItemKind::Command(command) => self.command_completed(cx, turn, &id, command),
+            ItemKind::Compaction => {
+                if self.ledger.get(&id).is_none() {
+                    self.compaction_started(cx, turn, &id);
+                }
+                self.close_call(cx, &id, FinalStatus::Completed, CallChange::default());
+            }
             ItemKind::FileChange { changes, status } => {
                 self.tool_ended(cx, turn, &id, file_change(&changes), final_status(status), None);
             }
@@ -129,6 +139,7 @@ impl Session {
         if is_late || self.ledger.has_closed(item) {
             return self.repeated(cx, item, "text of a message");
         }
+        self.model_speaks(cx);
         let was_quiet = self.texts.is_quiet();
         if text.is_empty() {
             self.texts.open(item);
@@ -154,8 +165,16 @@ impl Session {
         }
     }
 
+    fn compaction_started(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId) {
+        let call = self.ledger.open(item, turn, Work::Compaction);
+        self.emit(cx, Update::Compaction { call, end: None });
+    }
+
     pub(crate) fn open_tool(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, opening: Opening) {
         let call = self.ledger.open(item, turn, Work::Tool);
+        if let Some(name) = opening.name.as_ref().filter(|name| name.contains('.')) {
+            self.tool_names.insert(item.clone(), name.clone());
+        }
         self.emit(
             cx,
             Update::CallOpened(CallOpened {
@@ -234,7 +253,10 @@ impl Opening {
             title: tool.title.clone(),
             kind: tool.kind,
             locations: tool.locations.clone(),
-            content: tool.text.iter().map(|text| CallContent::Text(text.clone())).collect(),
+            content: {
+                let text = tool.text.iter().map(|text| CallContent::Text(text.clone()));
+                text.chain(tool.images.iter().map(|url| CallContent::Image { url: url.clone() })).collect()
+            },
             input: tool.input.clone(),
         }
     }
@@ -249,7 +271,7 @@ pub(crate) fn file_change(changes: &[Diff]) -> Opening {
     };
     let kind = match changes {
         [Diff { op: DiffOp::Delete, .. }] => ToolKind::Delete,
-        [Diff { op: DiffOp::Move(_), text, .. }] if text.is_empty() => ToolKind::Move,
+        [Diff { op: DiffOp::Move(_), text, left_out: None, .. }] if text.is_empty() => ToolKind::Move,
         _ => ToolKind::Edit,
     };
     Opening {
@@ -278,11 +300,11 @@ fn verb(op: &DiffOp) -> &'static str {
     }
 }
 
-/// Codex's final status, as ACP's: a declined call is cancelled (D2).
+/// Codex's final status, as ACP's: a declined or interrupted call is cancelled (D2).
 pub(crate) fn final_status(status: ItemStatus) -> FinalStatus {
     match status {
         ItemStatus::Completed => FinalStatus::Completed,
-        ItemStatus::Declined => FinalStatus::Cancelled,
+        ItemStatus::Declined | ItemStatus::Interrupted => FinalStatus::Cancelled,
         // An end that claims to go on is not a success.
         ItemStatus::Failed | ItemStatus::InProgress => FinalStatus::Failed,
     }

@@ -72,6 +72,7 @@ impl Core {
                 | Purpose::TurnStart { .. }
                 | Purpose::TurnSteer { .. }
                 | Purpose::Interrupt { .. }
+                | Purpose::Profiles { .. }
                 | Purpose::Terminals { .. }
                 | Purpose::Terminate { .. }
                 | Purpose::Goal { .. }
@@ -81,7 +82,10 @@ impl Core {
                 | Purpose::Skills { .. }
                 | Purpose::Local { .. }
                 | Purpose::Begin { .. }
+                | Purpose::Look { .. }
+                | Purpose::Unwanted
                 | Purpose::Parting
+                | Purpose::Config
                 | Purpose::Probe => {}
             }
         }

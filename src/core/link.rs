@@ -6,7 +6,7 @@ use super::asking::Question;
 use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
-use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, ThreadId, Tick};
+use super::ids::{CodexCallId, Generation, ItemId, PromptKey, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
@@ -18,6 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const CRASH_LIMIT: usize = 3;
 /// Milliseconds.
 const CRASH_WINDOW: u64 = 60_000;
+
+/// What is said of the last of them.
+pub(crate) const TOO_OFTEN: &str = "; that was once too often within a minute, so it is not started again for now; run `appserver-acp doctor` to see why";
 
 /// Why we asked, and who waits.
 #[derive(Debug)]
@@ -40,6 +43,12 @@ pub(crate) enum Purpose {
         ticket: Ticket,
         place: Place,
     },
+    /// The directory of the `session/new` with this id.
+    Look {
+        opening: RequestId,
+    },
+    /// A thread whose `session/new` was refused meanwhile.
+    Unwanted,
     /// `session/list`.
     ListThreads {
         ticket: Ticket,
@@ -73,6 +82,10 @@ pub(crate) enum Purpose {
         key: PromptKey,
     },
     Interrupt {
+        session: SessionId,
+    },
+    /// The permission profiles that a session may choose from.
+    Profiles {
         session: SessionId,
     },
     /// One page of the terminals.
@@ -121,6 +134,8 @@ pub(crate) enum Purpose {
     },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
+    /// Is the configuration to blame that nobody is signed in?
+    Config,
     /// Does it still answer? Nobody waits.
     Probe,
 }
@@ -189,6 +204,7 @@ impl Link {
         if self.deaths.len() >= CRASH_LIMIT {
             let (last, stderr) =
                 last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
+            let last = last.strip_suffix(TOO_OFTEN).unwrap_or(last);
             let message = format!(
                 "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
                  run `appserver-acp doctor` to see why, then try again; the last time: {last}"
@@ -248,6 +264,22 @@ impl Link {
     /// Takes the purpose of an answered call.
     pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
         self.pending.remove(&call).map(|(purpose, _)| purpose)
+    }
+
+    /// Whether a death now is the one after which it is not started again.
+    pub(crate) fn is_last_death(&self, now: Tick) -> bool {
+        let recent = self.deaths.iter().filter(|at| now.0.saturating_sub(at.0) < CRASH_WINDOW);
+        recent.count() + 1 >= CRASH_LIMIT
+    }
+
+    /// The thread of this `session/new` is unwanted when it comes; `None` if it came already.
+    pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
+        let is_it =
+            |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
+        let found = self.pending.iter().find(|(_, (purpose, _))| is_it(purpose));
+        let (call, method) = found.map(|(call, (_, method))| (*call, *method))?;
+        let (former, _) = self.pending.insert(call, (Purpose::Unwanted, method))?;
+        if let Purpose::Open { ticket, .. } = former { Some(ticket) } else { None }
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.

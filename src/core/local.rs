@@ -337,7 +337,7 @@ impl Session {
                     lines.push(ps::ending(number, standing));
                     self.stop_standing(cx, &item);
                 }
-                Some(Work::Tool) | None => {
+                Some(Work::Tool | Work::Compaction) | None => {
                     lines.extend(
                         left.iter().find(|it| it.item == item).map(|it| ps::stopping_left(number, it, grace)),
                     );

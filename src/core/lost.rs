@@ -5,6 +5,7 @@
 use super::codex::TurnEnd;
 use super::cx::Cx;
 use super::failure::Failure;
+use super::fault::Fault;
 use super::ids::Generation;
 use super::session::{History, Session, Tie};
 use super::turn::{Front, Turn};
@@ -19,7 +20,7 @@ impl Session {
         was_running: bool,
         generation: Generation,
     ) {
-        self.withdraw_asks(cx);
+        self.withdraw_all_asks(cx);
         self.polls.reset();
         self.reads.reset();
         // What it had saved by then, nobody can say: a key is looked up before it is sent again.
@@ -76,7 +77,7 @@ impl Session {
         self.lose_standing(cx, "The codex app-server ended; told again when the thread is loaded again.");
         self.tie = Tie::Unloaded;
         if let Front::Active(turn) = &mut self.front {
-            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: failure.to_string() });
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed(Fault::plain(failure.to_string())));
             self.finish_turn(cx);
         }
         for item in self.ledger.items(|_| true) {

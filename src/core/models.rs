@@ -10,7 +10,17 @@ pub struct Model {
     /// Value and description, in Codex's order.
     pub efforts: Vec<(String, String)>,
     pub default_effort: Option<String>,
+    pub tiers: Vec<Tier>,
+    pub default_tier: Option<String>,
     pub is_default: bool,
+}
+
+/// A speed that a model can be had in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    pub id: String,
+    pub name: String,
+    pub description: String,
 }
 
 /// What is known of the models.

@@ -2,7 +2,7 @@
 //!
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
-use super::codex::{CodexError, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
+use super::codex::{CodexError, CodexReply, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
@@ -56,6 +56,7 @@ impl Resuming {
             cwd: Some(self.place.cwd.clone()),
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
+            instructions: self.place.instructions.clone(),
         }
     }
 
@@ -71,9 +72,8 @@ impl Session {
         self.tie = Tie::Loaded;
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
-        if opened.active && matches!(self.front, Front::Idle) {
-            self.front = Front::Active(Turn::new(None, Vec::new()));
-        }
+        self.ask_profiles(cx);
+        self.joins_turn(opened);
         self.held.get_or_insert_with(Vec::new);
         let replay = resuming.replay;
         self.resuming = Some(resuming);
@@ -84,6 +84,17 @@ impl Session {
         } else {
             self.await_list(cx);
         }
+    }
+
+    /// The thread was loaded in mid-turn. Returns whether that is news.
+    fn joins_turn(&mut self, opened: &ThreadOpened) -> bool {
+        let is_news = opened.active && matches!(self.front, Front::Idle);
+        if is_news {
+            let mut turn = Turn::new(opened.turn.clone(), Vec::new());
+            turn.has_started = turn.id.is_some();
+            self.front = Front::Active(turn);
+        }
+        is_news
     }
 
     fn await_list(&mut self, cx: &mut Cx<'_>) {
@@ -192,6 +203,29 @@ impl Session {
         }
     }
 
+    /// Which permission profiles there are depends on the directory; nothing waits for it.
+    pub(crate) fn ask_profiles(&mut self, cx: &mut Cx<'_>) {
+        let request = CodexRequest::ProfileList { cwd: self.place.cwd.clone() };
+        cx.link.call(Purpose::Profiles { session: self.id.clone() }, request, cx.out);
+    }
+
+    /// The permission profiles are known; most configurations have none.
+    pub(crate) fn profiles_told(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        match result {
+            Ok(CodexReply::Profiles(profiles)) => {
+                if self.chosen.offer(profiles) && self.is_open {
+                    let options = self.chosen.list(cx.models);
+                    self.emit(cx, Update::Options(options));
+                }
+            }
+            Ok(_) => cx.out.anomaly(Anomaly::UnknownAnswer { what: "no profiles in their list" }),
+            Err(error) => {
+                let method = "permissionProfile/list";
+                cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
+            }
+        }
+    }
+
     /// Answers a resume once the models are known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
         if !cx.models.is_known() || !self.reads.is_done() {
@@ -228,8 +262,7 @@ impl Session {
         match result {
             Ok(opened) => {
                 self.tie = Tie::Loaded;
-                if opened.active && matches!(self.front, Front::Idle) {
-                    self.front = Front::Active(Turn::new(None, Vec::new()));
+                if self.joins_turn(&opened) {
                     self.report(cx);
                 }
                 self.read_standing(cx);
@@ -240,7 +273,7 @@ impl Session {
             }
             Err(error) => {
                 self.tie = Tie::Unloaded;
-                let failure = refusal("thread/resume", &error);
+                let failure = open_failure("thread/resume", Some(&self.id), &error);
                 self.locals_lost(cx, &failure, true);
                 self.refuse_all(cx, &failure);
             }
@@ -274,10 +307,12 @@ impl Session {
 /// Why a thread could not be opened, by Codex's words.
 pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, error: &CodexError) -> Failure {
     let text = error.message.to_ascii_lowercase();
-    let is_unknown =
-        ["not found", "no rollout", "invalid thread id", "does not exist"].iter().any(|it| text.contains(it));
+    let is_unknown = ["not found", "no rollout", "invalid thread id", "invalid session id", "does not exist"]
+        .iter()
+        .any(|it| text.contains(it));
     match session {
         Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
+        Some(session) if text.contains("active writer") => Failure::HeldElsewhere(session.clone()),
         Some(_) | None => refusal(method, error),
     }
 }
@@ -291,6 +326,7 @@ fn is_in_progress(kind: &ItemKind) -> bool {
         | ItemKind::AgentMessage { .. }
         | ItemKind::Reasoning { .. }
         | ItemKind::Plan { .. }
+        | ItemKind::Compaction
         | ItemKind::Hidden => false,
     }
 }
@@ -299,7 +335,9 @@ fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
     let has = |terminal: &TerminalId| calls.contains(&ToolCallId::new(terminal.as_str()));
     match update {
         Update::CallOpened(opened) => calls.contains(&opened.call),
-        Update::CallChanged { call, .. } | Update::CallClosed { call, .. } => calls.contains(call),
+        Update::CallChanged { call, .. }
+        | Update::CallClosed { call, .. }
+        | Update::Compaction { call, .. } => calls.contains(call),
         Update::TerminalOpened(opened) => has(&opened.terminal),
         Update::TerminalOutput { terminal, .. }
         | Update::TerminalSnapshot { terminal, .. }

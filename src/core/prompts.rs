@@ -7,6 +7,7 @@ use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
+use super::fault::Fault;
 use super::ids::{ItemId, MessageId, PromptKey, RequestId, TurnId};
 use super::link::Purpose;
 use super::request::{PromptPart, Reply, Ticket, Version};
@@ -183,6 +184,7 @@ impl Session {
             cwd: None,
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
+            instructions: self.place.instructions.clone(),
         };
         cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }
@@ -226,6 +228,11 @@ impl Session {
                     None if self.waking.is_key(key) => self.untold.told(),
                     None => {}
                 }
+                // Its end may have come before this answer.
+                if let Some((_, stop)) = self.over.clone().filter(|(over, _)| *over == turn) {
+                    self.settle_sent(cx, Some(&turn), &stop);
+                    return self.pump(cx);
+                }
                 self.turn_is(cx, turn);
             }
             Ok(_) => {}
@@ -237,12 +244,12 @@ impl Session {
                     self.front = Front::Idle;
                     self.chosen.give_back(choices);
                     for ticket in waiting {
-                        cx.out.refuse(ticket, Failure::TurnFailed { message: error.message.clone() });
+                        cx.out.refuse(ticket, Failure::TurnFailed(Fault::plain(error.message.clone())));
                     }
                 }
                 match was_cancelled {
                     true => self.cancel_prompt_of(cx, key),
-                    false => self.refuse_prompt(cx, key, &refusal("turn/start", &error)),
+                    false => self.refuse_prompt(cx, key, &prompt_refusal(&error)),
                 }
                 self.report(cx);
                 self.pump(cx);
@@ -369,9 +376,7 @@ impl Session {
             match stop {
                 _ if !is_its_turn => self.prompts.push_back(prompt),
                 StopReason::Cancelled => self.cancel_prompt(cx, prompt),
-                StopReason::Error { message } => {
-                    refuse(cx, prompt, &Failure::TurnFailed { message: message.clone() })
-                }
+                StopReason::Error(fault) => refuse(cx, prompt, &Failure::TurnFailed(fault.clone())),
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal
                     if prompt.stage == Stage::Steered =>
                 {
@@ -380,8 +385,8 @@ impl Session {
                     self.prompts.push_back(prompt);
                 }
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal => {
-                    let message = "codex ended the turn without showing that it took the message".to_owned();
-                    refuse(cx, prompt, &Failure::TurnFailed { message });
+                    let why = "codex ended the turn without showing that it took the message";
+                    refuse(cx, prompt, &Failure::TurnFailed(Fault::plain(why)));
                 }
             }
         }
@@ -442,6 +447,14 @@ impl Session {
 fn refuse(cx: &mut Cx<'_>, prompt: Prompt, failure: &Failure) {
     for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
         cx.out.refuse(ticket, failure.clone());
+    }
+}
+
+/// Why Codex did not take a prompt: it may be the prompt's own fault, such as its size.
+fn prompt_refusal(error: &CodexError) -> Failure {
+    match error.code {
+        -32602 => Failure::InvalidParams(format!("codex does not take this prompt: {}", error.message)),
+        _ => refusal("turn/start", error),
     }
 }
 

@@ -53,6 +53,7 @@ impl Core {
                 cwd: session.place.cwd.clone(),
                 roots: session.place.additional_directories.clone(),
                 mcp_servers: session.place.mcp_servers.clone(),
+                instructions: session.place.instructions.clone(),
                 choices,
             };
             cx.link.call(Purpose::Renew { session: session.id.clone() }, request, cx.out);

@@ -54,6 +54,8 @@ pub struct ClientProfile {
     pub notices: bool,
     /// How it runs something in a terminal to sign in.
     pub terminal_sign_in: TerminalSignIn,
+    /// It takes `compaction_update`s (always in v2).
+    pub compaction: bool,
     /// Its name and version, for logs.
     pub name: Option<String>,
 }
@@ -98,6 +100,16 @@ pub struct Place {
     pub cwd: String,
     pub additional_directories: Vec<String>,
     pub mcp_servers: Vec<McpServer>,
+    pub instructions: Option<Instructions>,
+}
+
+/// What the client tells the model before everything else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// Beside Codex's own.
+    Append(String),
+    /// In their place.
+    Override(String),
 }
 
 /// A tool server that the client brings along.

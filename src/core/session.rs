@@ -2,13 +2,13 @@
 //!
 //! `report` is the only maker of a `state_update` (D1).
 
-use super::ask::Permission;
+use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
 use super::choices::Chosen;
-use super::codex::{CodexAsk, Decision, Question, ThreadOpened};
+use super::codex::ThreadOpened;
 use super::cx::Cx;
 use super::ids::{
-    AskId, Generation, ItemId, Json, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick,
+    AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
 use super::listing::Polls;
 use super::local::Locals;
@@ -35,6 +35,8 @@ pub(crate) struct Session {
     /// Where it works and with what: told again when its thread is loaded again.
     pub(crate) place: Place,
     pub(crate) front: Front,
+    /// The turn that ended last, and how: what is said of it later starts nothing.
+    pub(crate) over: Option<(TurnId, StopReason)>,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
     /// Keys of inserted prompts.
@@ -45,6 +47,10 @@ pub(crate) struct Session {
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
     /// Calls of ours that show a question for which Codex has no item; they end with it.
     pub(crate) ask_calls: BTreeSet<ItemId>,
+    /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
+    pub(crate) tool_names: BTreeMap<ItemId, String>,
+    /// Tool servers that were told as not there: Codex tries again and again.
+    pub(crate) absent_servers: BTreeSet<String>,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
     pub(crate) reads: Reads,
@@ -119,6 +125,8 @@ pub(crate) struct OpenAsk {
     /// The item it is about.
     pub(crate) item: Option<ItemId>,
     pub(crate) kind: AskKind,
+    /// The subagent that asks; `None` for the thread itself.
+    pub(crate) child: Option<ThreadId>,
 }
 
 /// How an answer is turned into Codex's.
@@ -126,8 +134,8 @@ pub(crate) struct OpenAsk {
 pub(crate) enum AskKind {
     /// Option `n` is decision `n`.
     Decisions(Vec<Decision>),
-    /// The first option grants `Json`.
-    Permissions(Json),
+    /// Option `n` is answer `n`; nothing else is any of them.
+    Offered { answers: Vec<CodexAnswer>, refused: CodexAnswer, dismissed: CodexAnswer },
     /// A form whose properties are question ids.
     QuestionForm,
     /// One question at a time as a permission: option `n` is label `n` of the first one left.
@@ -143,6 +151,7 @@ impl Session {
             thread: thread.thread.clone(),
             place,
             front: Front::Idle,
+            over: None,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
             history,
@@ -150,6 +159,8 @@ impl Session {
             texts: Texts::default(),
             asks: BTreeMap::new(),
             ask_calls: BTreeSet::new(),
+            tool_names: BTreeMap::new(),
+            absent_servers: BTreeSet::new(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
             reads: Reads::default(),
@@ -319,10 +330,10 @@ impl Session {
         self.reported.state == State::Running && self.closing.is_none()
     }
 
-    /// D1: a question is open and nothing else of the turn is at work.
+    /// D1: a question of the thread's own is open and nothing else of the turn is at work.
     fn waits_for_user(&self) -> bool {
         let asked = |item: &ItemId| self.asks.values().any(|ask| ask.item.as_ref() == Some(item));
-        !self.asks.is_empty()
+        self.asks.values().any(|ask| ask.child.is_none())
             && self.texts.is_quiet()
             && self.ledger.in_order().iter().all(|(item, call)| !call.is_foreground_work() || asked(item))
     }
@@ -338,29 +349,13 @@ impl Session {
 }
 
 impl AskKind {
-    /// The permission that puts the first of `left` to a client without forms.
-    pub(crate) fn as_permission(question: &Question, subject: super::ask::Subject) -> Permission {
-        use super::ask::{PermissionKind, PermissionOption};
-        let mut options: Vec<_> = question
-            .options
-            .iter()
-            .enumerate()
-            .map(|(n, (label, _))| PermissionOption {
-                id: format!("answer-{n}"),
-                name: label.clone(),
-                kind: PermissionKind::AllowOnce,
-            })
-            .collect();
-        options.push(PermissionOption {
-            id: "skip".to_owned(),
-            name: "Leave unanswered".to_owned(),
-            kind: PermissionKind::RejectOnce,
-        });
-        Permission {
-            title: question.question.clone(),
-            description: Some(question.header.clone()).filter(|text| !text.is_empty()),
-            subject,
-            options,
-        }
+    /// The id of option `n` of a choice.
+    pub(crate) fn option_id(n: usize) -> String {
+        format!("answer-{n}")
+    }
+
+    /// Which option of a choice has this id.
+    pub(crate) fn option_of(id: &str) -> Option<usize> {
+        id.strip_prefix("answer-")?.parse().ok()
     }
 }

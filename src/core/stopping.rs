@@ -232,7 +232,7 @@ impl Session {
                     Some(Closing { ticket, twins: Vec::new(), stage: Stage::Ending, since: cx.now })
             }
         }
-        self.withdraw_asks(cx);
+        self.withdraw_all_asks(cx);
         self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);

@@ -6,7 +6,9 @@ use super::codex::{Choices, TurnEnd};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
+use super::fault::Fault;
 use super::ids::{ItemId, TurnId};
+use super::outage::Outages;
 use super::request::{Reply, Ticket};
 use super::session::{Session, Tie};
 use super::timer::Timer;
@@ -47,10 +49,9 @@ pub(crate) struct Turn {
     pub(crate) ended: Option<TurnEnd>,
     /// Codex refused to steer it.
     pub(crate) no_steering: bool,
-    /// A retry was told once.
-    pub(crate) retry_told: bool,
+    pub(crate) outages: Outages,
     /// Last error that Codex will not retry.
-    pub(crate) error: Option<String>,
+    pub(crate) error: Option<Fault>,
     /// v1 prompts that are answered at its end.
     pub(crate) waiting: Vec<Ticket>,
     /// Codex started it by itself, and no message is in it.
@@ -66,7 +67,7 @@ impl Turn {
             interrupted: false,
             ended: None,
             no_steering: false,
-            retry_told: false,
+            outages: Outages::default(),
             error: None,
             waiting,
             unprompted: false,
@@ -87,6 +88,9 @@ impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
         let turn = self.whole_of(&turn, root).unwrap_or(turn);
+        if self.is_over(&turn) {
+            return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
+        }
         self.turn_is(cx, turn);
         self.turn_runs(cx);
     }
@@ -147,6 +151,11 @@ impl Session {
         // A cancel and prompts may have waited for this.
         self.turn_runs(cx);
         self.pump(cx);
+    }
+
+    /// Whether `turn` is the one that ended last.
+    pub(crate) fn is_over(&self, turn: &TurnId) -> bool {
+        self.over.as_ref().is_some_and(|(over, _)| over == turn)
     }
 
     /// Whether `turn` is the one that runs.
@@ -236,6 +245,12 @@ impl Session {
     pub(crate) fn finish_turn(&mut self, cx: &mut Cx<'_>) {
         let Front::Active(turn) = std::mem::replace(&mut self.front, Front::Idle) else { return };
         let stop = stop_reason(&turn);
+        if let (StopReason::EndTurn, Some(error)) = (&stop, &turn.error) {
+            self.report_error(cx, error);
+        }
+        if let Some(id) = &turn.id {
+            self.over = Some((id.clone(), stop.clone()));
+        }
         self.withdraw_asks(cx);
         self.texts.clear();
         self.close_unfinished(cx, &stop);
@@ -248,9 +263,7 @@ impl Session {
         self.woken &= turn.waiting.is_empty();
         for ticket in turn.waiting {
             let reply = match &stop {
-                StopReason::Error { message } => {
-                    Reply::Failed(Failure::TurnFailed { message: message.clone() })
-                }
+                StopReason::Error(fault) => Reply::Failed(Failure::TurnFailed(fault.clone())),
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal | StopReason::Cancelled => {
                     self.turn_ended(stop.clone())
                 }
@@ -281,8 +294,8 @@ impl Session {
         let is_left = |call: &Call| call.live().is_none() && !matches!(call.work, Work::Standing(_));
         for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
-            // outlives an interrupt.
-            if self.is_approved(&item) {
+            // outlives an interrupt. So does the question of a child.
+            if self.is_approved(&item) || self.is_asked_by_child(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());
@@ -296,15 +309,22 @@ impl Session {
         status: FinalStatus,
         change: CallChange,
     ) {
-        if let Some(call) = self.ledger.close(item) {
-            self.emit(cx, Update::CallClosed { call: call.call, status, change });
+        self.tool_names.remove(item);
+        if let Some(Call { call, work, .. }) = self.ledger.close(item) {
+            let update = match work {
+                Work::Compaction => Update::Compaction { call, end: Some(status) },
+                Work::Tool | Work::Command(_) | Work::Standing(_) => {
+                    Update::CallClosed { call, status, change }
+                }
+            };
+            self.emit(cx, update);
         }
     }
 
     fn is_approved(&self, item: &ItemId) -> bool {
         match self.ledger.get(item).map(|call| &call.work) {
             Some(Work::Command(command)) => command.approved,
-            Some(Work::Tool | Work::Standing(_)) | None => false,
+            Some(Work::Tool | Work::Compaction | Work::Standing(_)) | None => false,
         }
     }
 
@@ -319,6 +339,9 @@ impl Session {
 
     /// D3: a step of the turn is over, so what it started and still runs was handed back.
     pub(crate) fn step_is_over(&mut self, cx: &mut Cx<'_>, turn: &TurnId) {
+        if self.is_current(turn) {
+            self.model_speaks(cx);
+        }
         if !self.is_current(turn) || self.is_cancelled() {
             return;
         }
@@ -350,20 +373,6 @@ impl Session {
         matches!(&self.front, Front::Active(turn) if turn.cancelled)
     }
 
-    /// `error` of the running turn: one line for all retries, the last word for the end.
-    pub(crate) fn turn_error(&mut self, cx: &mut Cx<'_>, message: String, will_retry: bool) {
-        let Front::Active(turn) = &mut self.front else {
-            return self.notice(cx, Severity::Error, "Codex reports an error".to_owned(), Some(message));
-        };
-        if !will_retry {
-            turn.error = Some(message);
-        } else if !turn.retry_told {
-            turn.retry_told = true;
-            let title = "Codex lost its model and tries again".to_owned();
-            self.notice(cx, Severity::Warning, title, Some(message));
-        }
-    }
-
     pub(crate) fn notice(
         &mut self,
         cx: &mut Cx<'_>,
@@ -382,7 +391,7 @@ impl Session {
         self.end_all_unseen(cx, EndedBy::Codex, reason);
         self.lose_standing(cx, reason);
         if let Front::Active(turn) = &mut self.front {
-            turn.ended.get_or_insert_with(|| TurnEnd::Failed { message: reason.to_owned() });
+            turn.ended.get_or_insert_with(|| TurnEnd::Failed(Fault::plain(reason)));
             self.finish_turn(cx);
         }
         self.report(cx);
@@ -391,15 +400,16 @@ impl Session {
 }
 
 fn stop_reason(turn: &Turn) -> StopReason {
-    match &turn.ended {
+    match (&turn.ended, &turn.error) {
         // Abort errors of a cancelled turn are a cancel (V2-45).
         _ if turn.cancelled => StopReason::Cancelled,
-        Some(TurnEnd::Interrupted) => StopReason::Cancelled,
-        Some(TurnEnd::Failed { message }) => {
-            let message =
-                if message.is_empty() { turn.error.clone().unwrap_or_default() } else { message.clone() };
-            StopReason::Error { message }
+        // Nobody here wished for this end, and its reason must not get lost.
+        (Some(TurnEnd::Interrupted), Some(error)) => StopReason::Error(error.clone()),
+        (Some(TurnEnd::Interrupted), None) => StopReason::Cancelled,
+        (Some(TurnEnd::Failed(fault)), Some(error)) if fault.message.is_empty() => {
+            StopReason::Error(error.clone())
         }
-        Some(TurnEnd::Completed) | None => StopReason::EndTurn,
+        (Some(TurnEnd::Failed(fault)), _) => StopReason::Error(fault.clone()),
+        (Some(TurnEnd::Completed) | None, _) => StopReason::EndTurn,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Both encoders match these in full: a new variant breaks both at compile time.
 
+use super::fault::Fault;
 use super::ids::{ItemId, Json, MessageId, SessionId, TerminalId, ToolCallId};
 use super::vitals::Vitals;
 
@@ -34,6 +35,9 @@ pub enum Update {
     CallChanged { call: ToolCallId, change: CallChange },
     /// A tool call ends. Sent once per id; nothing of the call follows.
     CallClosed { call: ToolCallId, status: FinalStatus, change: CallChange },
+    /// The context is being compacted (`None`), or that is over. A tool call where the client knows no
+    /// such thing.
+    Compaction { call: ToolCallId, end: Option<FinalStatus> },
     /// A terminal appears (before its first output and before any list names it).
     TerminalOpened(TerminalOpened),
     /// More output; text as Codex gave it, ANSI and CRLF untouched.
@@ -170,6 +174,8 @@ pub struct Location {
 pub enum CallContent {
     /// Text or Markdown.
     Text(String),
+    /// An image by URL (`data:` URLs included).
+    Image { url: String },
     /// A file change.
     Diff(Diff),
     /// The terminal of the call.
@@ -185,6 +191,8 @@ pub struct Diff {
     pub op: DiffOp,
     /// Unified diff (for an add or delete: Codex gives the file's text) as Codex gave it.
     pub text: String,
+    /// Its size in bytes where it was too large to be carried; then `text` is empty.
+    pub left_out: Option<usize>,
 }
 
 /// What happened to a file.
@@ -302,10 +310,7 @@ pub enum StopReason {
     MaxTokens,
     Refusal,
     Cancelled,
-    /// Codex's message, for people.
-    Error {
-        message: String,
-    },
+    Error(Fault),
 }
 
 /// One entry of the background list; only what was announced can be named.

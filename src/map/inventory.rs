@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 const BUNDLE: &str = "codex_app_server_protocol.schemas.json";
 
 /// Value sets and the definition each is read from.
-const VALUE_SETS: [(&str, &str); 34] = [
+const VALUE_SETS: [(&str, &str); 39] = [
     ("approval.policy", "AskForApproval"),
     ("collab.agent", "CollabAgentStatus"),
     ("collab.status", "CollabAgentToolCallStatus"),
@@ -34,6 +34,8 @@ const VALUE_SETS: [(&str, &str); 34] = [
     ("file.decision", "FileChangeApprovalDecision"),
     ("file.status", "PatchApplyStatus"),
     ("goal.status", "ThreadGoalStatus"),
+    ("hook.event", "HookEventName"),
+    ("hook.status", "HookRunStatus"),
     ("image.failure", "ImageGenerationFailure"),
     ("mcp.status", "McpToolCallStatus"),
     ("message.delivery", "AgentMessageDelivery"),
@@ -42,6 +44,9 @@ const VALUE_SETS: [(&str, &str); 34] = [
     ("permission.scope", "PermissionGrantScope"),
     ("plan.status", "TurnPlanStepStatus"),
     ("raw.item", "ResponseItem"),
+    ("reroute.reason", "ModelRerouteReason"),
+    ("review.action", "GuardianApprovalReviewAction"),
+    ("review.status", "GuardianApprovalReviewStatus"),
     ("sandbox.mode", "SandboxMode"),
     ("subagent.activity", "SubAgentActivityKind"),
     ("thread.flag", "ThreadActiveFlag"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
-use testkit::model::{Exec, Script, exec, say};
+use testkit::model::{Exec, Script, call, exec, say};
 
 use crate::ends::kill_app_server;
 use crate::session::{Ended, Session};
@@ -18,6 +18,8 @@ in_both_versions!(
     dismissed,
     cancelled_while_open,
     of_a_background_command,
+    of_a_subagent,
+    of_a_subagent_that_is_told_no,
     two_at_once,
     in_a_mode_that_outlives_the_app_server,
 );
@@ -170,6 +172,41 @@ async fn of_a_background_command(version: Version) {
             Version::V2 => assert_eq!(session.output("cmd"), "up\n"),
         }
         session.until_listed(&[]).await?;
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// It is put to the user of the session that the subagent works for, also when that one's turn is over.
+async fn of_a_subagent(version: Version) {
+    by_a_subagent(version, "allow_once").await;
+}
+
+async fn of_a_subagent_that_is_told_no(version: Version) {
+    by_a_subagent(version, "reject_once").await;
+}
+
+async fn by_a_subagent(version: Version, kind: &str) {
+    let config = |config: Config| asking(config).model("unknown-x");
+    play_with(config, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        policy(&session, "hold").await?;
+        let child = Script::new().step(escalated("touch ran").yield_ms(30_000)).step(say("child done"));
+        let spawn = call("spawn_agent", json!({"message": child.prompt("work")})).namespace("multi_agent_v1");
+        session.turn(&Script::new().step(spawn).step(say("spawned")).prompt("spawn")).await?;
+        let ask = asked(&session).await?;
+        assert!(ask.to_string().contains("A subagent asks"), "{ask}");
+        assert!(!stage.home.workspace().join("ran").exists());
+        client.call("release", json!({"kind": kind})).await?;
+        if kind == "allow_once" {
+            stage.file("ran").await?;
+        }
+        let turn = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+        assert!(session.text(turn.from).contains("Here."));
+        assert_eq!(stage.home.workspace().join("ran").exists(), kind == "allow_once");
         session.at_rest().await?;
         client.end().await?;
         Ok(())

@@ -1,14 +1,23 @@
 //! `session/cancel`: the foreground stops, the background stays.
 
-use serde_json::Value;
+use anyhow::Context;
+use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::model::{Action, Script, exec, say};
+use testkit::home::Config;
+use testkit::model::{Action, Script, call, custom, exec, say};
 
 use crate::seen::Seen;
 use crate::session::{Ended, is_end};
-use crate::stage::{Casting, forever, play};
+use crate::stage::{Casting, forever, play, play_with};
+use crate::tools::{open_with_tools, tool};
 
-in_both_versions!(during_a_command, while_the_model_talks, before_anything_runs, right_behind_the_prompt);
+in_both_versions!(
+    during_a_command,
+    while_the_model_talks,
+    before_anything_runs,
+    right_behind_the_prompt,
+    in_every_phase,
+);
 
 async fn during_a_command(version: Version) {
     play(async |stage| {
@@ -110,6 +119,96 @@ async fn right_behind_the_prompt(version: Version) {
         assert!(!stage.home.workspace().join("second").exists(), "the turn went on");
         assert_eq!(client.look(|it| n_cancelled(it, &session.id)), 1);
         session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// What a turn can be at when it is cancelled: its script, and a text of the update or request that shows it.
+fn phases() -> Vec<(&'static str, Script, &'static str)> {
+    let last = || say("never said");
+    let patch = "*** Begin Patch\n*** Add File: made.txt\n+x\n*** End Patch";
+    let escalated = exec("touch made")
+        .id("asked")
+        .arg("sandbox_permissions", "require_escalated")
+        .arg("justification", "The test wants it.");
+    vec![
+        (
+            "reasoning",
+            Script::new().step((Action::reason("Hm"), Action::gate("never"), last())),
+            "agent_thought_chunk",
+        ),
+        (
+            "a command",
+            Script::new().step(exec(forever("cmd")).id("cmd").yield_ms(30_000)).step(last()),
+            "\"cmd\"",
+        ),
+        (
+            "an approval of a command",
+            Script::new().step(escalated.yield_ms(30_000)).step(last()),
+            "\"session/request_permission\"",
+        ),
+        (
+            "an approval of a file change",
+            Script::new().step(custom("apply_patch", patch).id("patch")).step(last()),
+            "\"session/request_permission\"",
+        ),
+        (
+            "an approval of a tool",
+            Script::new().step(tool("wipe", "wipe")).step(last()),
+            "\"session/request_permission\"",
+        ),
+        ("a tool", Script::new().step(tool("hang", "hang")).step(last()), "\"hang\""),
+        (
+            "a question",
+            Script::new().step(call("request_user_input", question()).id("question")).step(last()),
+            "\"session/request_permission\"",
+        ),
+    ]
+}
+
+fn question() -> Value {
+    let options = json!([{"label": "A", "description": "first"}, {"label": "B", "description": "second"}]);
+    json!({"questions": [{"id": "q", "header": "Pick", "question": "Which?", "options": options}]})
+}
+
+/// The turn ends, what it was at is closed, nothing of it happens any more, and the next prompt works.
+async fn in_every_phase(version: Version) {
+    let asking = |config: Config| {
+        let features = "default_mode_request_user_input = true";
+        config.approval_policy("on-request").sandbox_mode("read-only").feature(features)
+    };
+    play_with(asking, async |stage| {
+        // Without forms every question is a permission, which can be left open.
+        let casting = match version {
+            Version::V1 => Casting::v1(),
+            Version::V2 => Casting::v2().capabilities(json!({})),
+        };
+        let client = stage.client(casting).await?;
+        let session = open_with_tools(stage, &client, &[]).await?;
+        client.call("answer", json!({"permission": "hold"})).await?;
+        for (phase, script, sign) in phases() {
+            let turn = session.prompt(&script.prompt(phase));
+            let is_sign = |it: &Value| {
+                let is_ours = it["method"] != "session/prompt" && it.to_string().contains(sign);
+                is_ours.then_some(())
+            };
+            client
+                .wait(phase, |it| it.wire.iter().skip(turn.from).find_map(|it| is_sign(&it.body)))
+                .await
+                .with_context(|| phase.to_owned())?;
+            session.cancel().await?;
+            let reason = session.finish(&turn).await.with_context(|| phase.to_owned())?;
+            assert_eq!(reason, "cancelled", "{phase}");
+            session.at_rest().await.with_context(|| phase.to_owned())?;
+            let after = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+            assert!(session.text(after.from).ends_with("Here."), "after {phase}");
+            assert!(!session.text(turn.from).contains("never said"), "{phase} went on");
+        }
+        for made in ["made", "made.txt"] {
+            assert!(!stage.home.workspace().join(made).exists(), "{made} was made");
+        }
         client.end().await?;
         Ok(())
     })

@@ -35,3 +35,31 @@ fn ends<'a>(rig: &'a Rig, call: &str) -> Vec<&'a str> {
     let status = |it: &'a Value| it["status"].as_str();
     own.filter_map(status).filter(|it| ["completed", "failed", "cancelled"].contains(it)).collect()
 }
+
+#[test]
+fn only_an_offered_allow_is_an_approval() {
+    let answers = [
+        json!({"result": {"outcome": {"outcome": "selected", "optionId": "made-up"}}}),
+        json!({"result": {"outcome": {"outcome": "cancelled"}}}),
+        json!({"result": {"outcome": {"outcome": "surprise"}}}),
+        json!({"result": {}}),
+        json!({"error": {"code": -32800, "message": "cancelled"}}),
+        json!({"error": {"code": -32603, "message": "no window"}}),
+    ];
+    for answer in answers {
+        let mut rig = Rig::running(2);
+        rig.asks(900, "command", "A", "c1");
+        let is_ask = |it: &&Value| it["method"] == "session/request_permission";
+        let question = rig.told.iter().find(is_ask).expect("the user is asked").clone();
+        let mut line = answer.clone();
+        line["id"] = question["id"].clone();
+        rig.client(&line);
+        rig.want(rig.answered(900) == vec![json!({"decision": "cancel"})], &format!("{answer}"));
+        // A second answer is none.
+        rig.client(&line);
+        rig.want(rig.answered(900).len() == 1, &format!("{answer} twice"));
+        let is_told = rig.updates().any(|it| it.to_string().contains("could not ask you"));
+        let is_failure = answer["error"]["code"] == -32603 || answer["result"] == json!({});
+        rig.want(is_told == is_failure, &format!("{answer}: the user is told {is_told}"));
+    }
+}

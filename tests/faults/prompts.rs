@@ -45,3 +45,44 @@ fn the_mode_of_a_lost_prompt_comes_with_the_next() {
     let next = rig.call("turn/start");
     rig.want(is_read_only(&next), "nobody knows whether p set it, and p2 does not");
 }
+
+/// Its answer is late: the turn is over, and stays so.
+#[test]
+fn a_turn_that_ends_before_its_start_is_answered_does_not_come_back() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        rig.prompt("p");
+        let start = rig.call("turn/start");
+        rig.notify("turn/started", json!({"turn": {"id": "A", "status": "inProgress"}}));
+        rig.took("A", &start);
+        rig.done("A", "completed");
+        rig.codex(json!({"id": start["id"], "result": {"turn": {"id": "A"}}}));
+        rig.pass(60_000, &json!([]));
+        rig.want(rig.answer("p").is_some_and(|it| it["result"].is_object()), "the prompt is not answered");
+        if version == 2 {
+            rig.want(rig.state()["state"] == "idle", "a turn that is over is told as running");
+        }
+        rig.prompt("p2");
+        rig.started("B");
+        rig.done("B", "completed");
+        rig.pass(10, &json!([]));
+        rig.want(rig.answer("p2").is_some_and(|it| it["result"].is_object()), "the next prompt is lost");
+    }
+}
+
+/// Nothing ever showed that Codex took the message, and its answer came last.
+#[test]
+fn a_turn_that_ends_before_its_start_is_answered_owes_its_prompt_an_answer() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        rig.prompt("p");
+        let start = rig.call("turn/start");
+        rig.notify("turn/started", json!({"turn": {"id": "A", "status": "inProgress"}}));
+        rig.done("A", "completed");
+        rig.want(rig.answer("p").is_none(), "nobody knows yet whose turn that was");
+        rig.codex(json!({"id": start["id"], "result": {"turn": {"id": "A"}}}));
+        rig.want(rig.answer("p").is_some_and(|it| it["error"].is_object()), "the prompt is not refused");
+        rig.prompt("p2");
+        rig.want(rig.is_called("turn/start"), "the next prompt waits for the last one");
+    }
+}

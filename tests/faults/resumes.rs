@@ -17,6 +17,42 @@ fn a_turn_that_ran_before_can_be_cancelled() {
 }
 
 #[test]
+fn a_turn_that_ran_before_and_has_a_name_is_cancelled_at_once() {
+    let mut rig = Rig::resuming(2, false);
+    let call = rig.calls().iter().find(|it| it["method"] == "thread/resume").cloned().unwrap_or_default();
+    let page = json!({"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"});
+    rig.want(call["params"]["initialTurnsPage"] == page, "the name is not asked for");
+    rig.ok("thread/resume", in_turn("A", "inProgress"));
+    rig.pass(10, &json!([]));
+    rig.cancel();
+    let call = rig.call("turn/interrupt");
+    rig.want(call["params"]["turnId"] == "A", "the cancel waits");
+}
+
+#[test]
+fn a_prompt_after_a_resume_in_mid_turn_goes_into_that_turn() {
+    let mut rig = Rig::resuming(2, false);
+    rig.ok("thread/resume", in_turn("A", "inProgress"));
+    rig.pass(10, &json!([]));
+    rig.prompt("p");
+    let call = rig.call("turn/steer");
+    rig.want(call["params"]["expectedTurnId"] == "A", "the prompt waits for a sign");
+}
+
+/// The newest turn is over, and the one that runs is newer than the page.
+#[test]
+fn a_turn_that_is_over_is_not_taken_for_the_one_that_runs() {
+    let mut rig = Rig::resuming(2, false);
+    rig.ok("thread/resume", in_turn("Z", "completed"));
+    rig.pass(10, &json!([]));
+    rig.cancel();
+    rig.want(!rig.is_called("turn/interrupt"), "the wrong turn is interrupted");
+    rig.message("A", "m1");
+    let call = rig.call("turn/interrupt");
+    rig.want(call["params"]["turnId"] == "A", "the cancel is lost");
+}
+
+#[test]
 fn a_turn_that_ran_before_is_stopped_by_a_close() {
     let mut rig = Rig::resuming(2, false);
     rig.ok("thread/resume", active());
@@ -162,4 +198,12 @@ fn a_resume_has_its_additional_directories() {
     rig.request("res", "session/resume", params);
     let resume = rig.call("thread/resume");
     rig.want(resume.to_string().contains("\"/x\""), "/x is dropped");
+}
+
+/// A thread in mid-turn, whose newest turn is this one.
+fn in_turn(turn: &str, status: &str) -> Value {
+    let mut opened = active();
+    let page = json!([{"id": turn, "items": [], "itemsView": "notLoaded", "status": status, "error": null}]);
+    opened["initialTurnsPage"] = json!({"data": page, "nextCursor": null, "backwardsCursor": null});
+    opened
 }

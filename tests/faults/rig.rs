@@ -29,6 +29,8 @@ pub(crate) struct Rig {
     codex: Generation,
     /// Requests to Codex that it has not answered.
     calls: Vec<Value>,
+    /// Our answers to Codex's requests, in order.
+    answers: Vec<Value>,
     /// Everything the client was told, in order.
     pub(crate) told: Vec<Value>,
     /// Ids of the client's requests, in order.
@@ -63,6 +65,7 @@ impl Rig {
             now: 0,
             codex: Generation(0),
             calls: Vec::new(),
+            answers: Vec::new(),
             told: Vec::new(),
             asked: Vec::new(),
             // Played commands are no processes: Codex ends them.
@@ -93,6 +96,7 @@ impl Rig {
     pub(crate) fn open(version: u32) -> Self {
         let mut rig = Self::new(version);
         rig.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
         rig.ok("thread/start", idle());
         rig
     }
@@ -218,6 +222,7 @@ impl Rig {
                     }
                     // Without skills; the stories are not about them.
                     Some("skills/list") => Some(json!({"data": []})),
+                    Some("permissionProfile/list") => Some(json!({"data": [], "nextCursor": null})),
                     _ => None,
                 };
                 match result {
@@ -226,6 +231,7 @@ impl Rig {
                         self.called.extend(message["method"].as_str().map(str::to_owned));
                         self.calls.push(message);
                     }
+                    None if message["method"].is_null() => self.answers.push(message),
                     None => {}
                 }
             }

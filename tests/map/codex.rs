@@ -59,7 +59,7 @@ fn the_same_inventory_does_not_differ() {
 fn differences_say_what_they_mean() {
     let mut other = map::pinned().clone();
     other.server_notifications.remove("turn/completed");
-    other.server_notifications.remove("hook/started");
+    other.server_notifications.remove("fs/changed");
     other.server_notifications.insert("turn/finished".to_owned());
     other.client_requests.remove("turn/start");
     other.server_requests.insert("item/new/ask".to_owned());
@@ -81,7 +81,7 @@ fn differences_say_what_they_mean() {
         [
             "- client_requests turn/start: BREAKS: the adapter sends it (session/prompt)",
             "+ server_notifications turn/finished: dropped and logged as unmapped, the client sees nothing of it",
-            "- server_notifications hook/started: nothing to do: it had no effect",
+            "- server_notifications fs/changed: nothing to do: it had no effect",
             "- server_notifications turn/completed: missing: State is no longer made from it",
             "+ server_requests item/new/ask: answered with error -32601, so that Codex goes on without it",
             "+ item_kinds thought: no row: logged as unmapped",

@@ -96,6 +96,8 @@ pub(crate) enum Can {
     Notices,
     /// To run `codex login` in a terminal.
     Terminal,
+    /// v1 `compaction_update`; every v2 client can.
+    Compaction,
 }
 
 #[derive(Debug)]
@@ -283,8 +285,10 @@ impl Client {
         if can.contains(&Can::Terminal) {
             capabilities["auth"] = json!({"terminal": if v1 { json!(true) } else { json!({}) }});
         }
-        if can.contains(&Can::Notices) && v1 {
-            capabilities["session"] = json!({"notices": {}});
+        for (able, name) in [(Can::Notices, "notices"), (Can::Compaction, "compaction")] {
+            if can.contains(&able) && v1 {
+                capabilities["session"][name] = json!({});
+            }
         }
         self.request("initialize", params)
     }

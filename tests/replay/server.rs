@@ -144,6 +144,7 @@ impl Server {
             Some("model/list") => {
                 self.answer(now, id, json!({"result": {"data": [model()], "nextCursor": null}}))
             }
+            Some("config/read") => self.answer(now, id, json!({"result": {"config": {}, "origins": {}}})),
             Some("account/read") => {
                 let account = self.account.then(|| json!({"type": "apiKey"}));
                 self.answer(now, id, json!({"result": {"account": account, "requiresOpenaiAuth": true}}));
@@ -164,7 +165,8 @@ impl Server {
                 let params = json!({"authMode": null, "planType": null, "reason": null});
                 self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
-            Some("thread/loaded/list") => {
+            Some("fs/getMetadata") => self.answer(now, id, json!({"result": {"isDirectory": true, "isFile": false, "isSymlink": false, "createdAtMs": 0, "modifiedAtMs": 0}})),
+            Some("thread/loaded/list" | "permissionProfile/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }
             Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),

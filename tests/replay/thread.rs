@@ -145,6 +145,11 @@ impl Thread {
         let kind = if self.turn.is_some() { "active" } else { "idle" };
         opened["thread"]["status"] = json!({"type": kind, "activeFlags": []});
         opened["thread"]["turns"] = json!([]);
+        let newest = self
+            .turn
+            .iter()
+            .map(|id| json!({"id": id, "items": [], "itemsView": "notLoaded", "status": "inProgress"}));
+        opened["initialTurnsPage"] = json!({"data": newest.collect::<Vec<_>>(), "nextCursor": null});
         opened
     }
 

@@ -13,7 +13,7 @@ use testkit::belief::Version::{V1, V2};
 /// What becomes of a name: the value of its table, `None` for nothing.
 type Look = fn(&str) -> Option<String>;
 
-const LOOKS: [(&str, Look); 32] = [
+const LOOKS: [(&str, Look); 37] = [
     ("command.status", |name| status(command(json!({})), name)),
     ("file.status", |name| status(json!({"type": "fileChange", "id": "i", "changes": []}), name)),
     ("mcp.status", |name| {
@@ -83,7 +83,45 @@ const LOOKS: [(&str, Look); 32] = [
         _ => ended(json!({"status": name})),
     }),
     ("error.info", |name| {
-        ended(json!({"status": "failed", "error": {"message": "m", "codexErrorInfo": name}}))
+        let fields = ["httpConnectionFailed", "responseTooManyFailedAttempts", "activeTurnNotSteerable"];
+        let is_object = fields.contains(&name) || name.starts_with("responseStream");
+        let info = if is_object { json!({name: {"httpStatusCode": null}}) } else { json!(name) };
+        let error = json!({"message": "m", "codexErrorInfo": info});
+        let mut scene = Scene::new(V2);
+        scene.say("turn/completed", turn(json!({"status": "failed", "error": error})));
+        assert_eq!(scene.newest("state_update", "/error/data/codexErrorInfo").as_deref(), Some(name));
+        Some(scene.newest("state_update", "/error/message")?.strip_suffix(": m")?.to_owned())
+    }),
+    ("hook.event", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("hook/started", hook(json!({"eventName": name, "status": "running"})));
+        Some(scene.newest("tool_call_update", "/title")?.strip_suffix(": m")?.to_owned())
+    }),
+    ("hook.status", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("hook/started", hook(json!({"eventName": "stop", "status": "running"})));
+        if name != "running" {
+            scene.say("hook/completed", hook(json!({"eventName": "stop", "status": name})));
+        }
+        scene.newest("tool_call_update", "/status")
+    }),
+    ("reroute.reason", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("model/rerouted", json!({"fromModel": "a", "toModel": "b", "reason": name}));
+        scene.newest("notice", "/description")
+    }),
+    ("review.action", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("item/autoApprovalReview/started", review("inProgress", name));
+        scene.newest("tool_call_update", "/title")
+    }),
+    ("review.status", |name| {
+        let mut scene = Scene::new(V2);
+        scene.say("item/autoApprovalReview/started", review("inProgress", "command"));
+        if name != "inProgress" {
+            scene.say("item/autoApprovalReview/completed", review(name, "command"));
+        }
+        scene.newest("tool_call_update", "/status")
     }),
     ("thread.status", |name| {
         let mut scene = Scene::new(V2);
@@ -275,6 +313,21 @@ fn elicitation(mode: &str) -> Value {
         "mode": mode, "serverName": "s", "message": "m", "requestedSchema": schema,
         "url": "https://example.com", "elicitationId": "e", "title": "t", "description": "d", "challenge": "c",
     })
+}
+
+fn hook(mut run: Value) -> Value {
+    run["id"] = json!("h");
+    run["statusMessage"] = json!("m");
+    run["entries"] = json!([]);
+    json!({"turnId": "$turn", "run": run})
+}
+
+fn review(status: &str, action: &str) -> Value {
+    let action = json!({
+        "type": action, "command": "make", "argv": ["make", "-j"], "files": ["/workspace/project/a"],
+        "host": "example.com", "server": "docs", "toolName": "search",
+    });
+    json!({"turnId": "$turn", "reviewId": "r", "review": {"status": status}, "action": action})
 }
 
 fn turn(fields: Value) -> Value {

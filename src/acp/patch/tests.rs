@@ -2,7 +2,7 @@ use super::{git_patch, hunks};
 use crate::core::update::{Diff, DiffOp};
 
 fn patch(path: &str, op: DiffOp, text: &str) -> Option<String> {
-    git_patch(&Diff { path: path.into(), op, text: text.into() })
+    git_patch(&Diff { path: path.into(), op, text: text.into(), left_out: None })
 }
 
 #[test]

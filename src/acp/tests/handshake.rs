@@ -121,6 +121,7 @@ fn the_results_advertise_what_is_served() {
                 "prompt": { "image": {}, "embeddedContext": {} },
                 "mcp": { "stdio": {}, "http": {} },
                 "additionalDirectories": {},
+                "systemPrompt": { "mode": { "override": {} } },
             } },
         })
     );
@@ -133,7 +134,8 @@ fn the_results_advertise_what_is_served() {
                 "loadSession": true,
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
                 "mcpCapabilities": { "http": true, "sse": false },
-                "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "additionalDirectories": {} },
+                "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "additionalDirectories": {},
+                    "systemPrompt": { "mode": { "override": {} } } },
                 "auth": { "logout": {} },
             },
             "authMethods": [],

@@ -6,7 +6,7 @@ use crate::core::effect::Anomaly;
 use crate::core::ids::{PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
 use crate::core::request::{
-    McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Version,
+    Instructions, McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Version,
 };
 use agent_client_protocol_schema::{v1, v2};
 use serde_json::{Value, json};
@@ -162,10 +162,30 @@ fn tool_servers_are_read() {
 }
 
 #[test]
+fn a_system_prompt_comes_beside_codexs_own_or_in_its_place() {
+    let content = json!([{ "type": "text", "text": "Be kind." }, { "type": "text", "text": "Be terse." }]);
+    let text = || "Be kind.\n\nBe terse.".to_owned();
+    let cases = [("append", Instructions::Append(text())), ("override", Instructions::Override(text()))];
+    for hello in [HELLO_V1, HELLO_V2] {
+        for (mode, expected) in cases.clone() {
+            let params = json!({ "cwd": "/w", "mcpServers": [], "systemPrompt": { "mode": mode, "content": content } });
+            let (_, request) = ask_us(&mut greeted(hello), 1, "session/new", params);
+            let Request::NewSession(place) = request else { panic!("{request:?}") };
+            assert_eq!(place.instructions, Some(expected));
+        }
+        let null = json!({ "cwd": "/w", "mcpServers": [], "systemPrompt": null });
+        let (_, request) = ask_us(&mut greeted(hello), 1, "session/new", null);
+        let Request::NewSession(place) = request else { panic!("{request:?}") };
+        assert_eq!(place.instructions, None);
+    }
+}
+
+#[test]
 fn bad_params_are_32602_and_never_quote_the_line() {
     let new = |servers: Value| json!({ "cwd": "/w", "mcpServers": servers });
     let prompt = |blocks: Value| json!({ "sessionId": "s", "prompt": blocks });
     let long_key = "k".repeat(256);
+    let text = json!({ "type": "text", "text": "x" });
     let both = [
         ("session/new", json!({})),
         ("session/new", json!([])),
@@ -174,6 +194,16 @@ fn bad_params_are_32602_and_never_quote_the_line() {
         ("session/new", json!({ "cwd": "" })),
         ("session/new", json!({ "cwd": "/w", "additionalDirectories": ["/x", "SECRET"] })),
         ("session/new", json!({ "cwd": "/w", "systemPrompt": { "mode": "append", "content": [] } })),
+        ("session/new", json!({ "cwd": "/w", "systemPrompt": { "mode": "SECRET", "content": [text] } })),
+        ("session/new", json!({ "cwd": "/w", "systemPrompt": { "content": [text] } })),
+        (
+            "session/new",
+            json!({ "cwd": "/w", "systemPrompt": { "mode": "append", "content": [{ "type": "text" }] } }),
+        ),
+        (
+            "session/new",
+            json!({ "cwd": "/w", "systemPrompt": { "mode": "append", "content": [{ "type": "SECRET", "text": "x" }] } }),
+        ),
         ("session/new", new(json!([{ "type": "sse", "name": "a", "url": "http://SECRET", "headers": [] }]))),
         ("session/new", new(json!([{ "type": "acp", "name": "a", "id": "SECRET" }]))),
         (

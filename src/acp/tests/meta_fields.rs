@@ -1,7 +1,10 @@
 //! docs/META.md names what is said under `_meta`, and nothing else.
 
+use crate::acp::error::{fault_data, rpc_error};
 use crate::acp::meta;
-use crate::core::ids::ToolCallId;
+use crate::core::failure::Failure;
+use crate::core::fault::{Fault, FaultKind};
+use crate::core::ids::{SessionId, ToolCallId};
 use crate::core::update::{EndedBy, ExitAccount};
 use crate::core::vitals::Vitals;
 use serde_json::{Map, Value};
@@ -67,4 +70,22 @@ fn the_answer_of_a_prompt_is_documented() {
         said(&meta::background(&[ToolCallId::new("t")])),
         documented("## On the answer of a v1 prompt")
     );
+}
+
+#[test]
+fn the_data_of_errors_is_documented() {
+    let fault = Fault {
+        kind: Some(FaultKind::HttpConnectionFailed),
+        http_status: Some(500),
+        message: "m".to_owned(),
+    };
+    let names = |data: &Value| -> BTreeSet<String> { data.as_object().unwrap().keys().cloned().collect() };
+    let documented = |section| documented(section).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!(names(&fault_data(&fault).unwrap()), documented("## In the `data` of an error"));
+    let failures = [
+        Failure::HeldElsewhere(SessionId::new("s")),
+        Failure::AppServer { message: "m".to_owned(), stderr: Some("e".to_owned()) },
+    ];
+    let others = failures.iter().flat_map(|it| names(&rpc_error(it).data.unwrap())).collect();
+    assert_eq!(documented("\nOther errors:\n"), others);
 }

@@ -6,6 +6,7 @@ use crate::acp::{Edge, Read};
 use crate::core::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
 use crate::core::effect::Anomaly;
 use crate::core::failure::Failure;
+use crate::core::fault::Fault;
 use crate::core::ids::{AskId, Json, MessageId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
 use crate::core::request::{FormAnswers, Reply, SessionEntry, SessionOpened};
@@ -166,6 +167,11 @@ fn a_reply_to_another_method_is_still_one_answer() {
 fn every_failure_has_its_code() {
     let cases = [
         (Failure::UnknownSession(SessionId::new("sess_9")), -32002, json!({ "sessionId": "sess_9" })),
+        (
+            Failure::HeldElsewhere(SessionId::new("s")),
+            -32603,
+            json!({ "sessionId": "s", "heldBy": "another Codex process" }),
+        ),
         (Failure::InvalidParams("x".into()), -32602, Value::Null),
         (Failure::InvalidRequest("x".into()), -32600, Value::Null),
         (Failure::UnknownMethod("x".into()), -32601, Value::Null),
@@ -178,7 +184,7 @@ fn every_failure_has_its_code() {
         ),
         (Failure::AppServer { message: "gone".into(), stderr: None }, -32603, Value::Null),
         (Failure::Codex { method: "turn/start", message: "no".into(), code: -1 }, -32603, Value::Null),
-        (Failure::TurnFailed { message: "no".into() }, -32603, Value::Null),
+        (Failure::TurnFailed(Fault::plain("no")), -32603, Value::Null),
     ];
     for (failure, code, data) in cases {
         let error = rpc_error(&failure);
@@ -291,7 +297,7 @@ fn v1_questions() {
 #[test]
 fn a_v1_permission_keeps_what_the_known_call_shows() {
     let mut edge = greeted(HELLO_ZED);
-    let diff = Diff { path: "/w/a".into(), op: DiffOp::Add, text: "x\n".into() };
+    let diff = Diff { path: "/w/a".into(), op: DiffOp::Add, text: "x\n".into(), left_out: None };
     let call = CallOpened {
         call: ToolCallId::new("call_2"),
         name: None,
@@ -393,12 +399,14 @@ fn answers_are_read() {
 }
 
 #[test]
-fn an_error_is_a_failed_answer() {
-    let mut edge = greeted(HELLO_V2);
-    asked(&mut edge, 1, &permission(command()));
-    let read = reply(&mut edge, json!(1), "error", json!({ "code": -32800, "message": "no" }));
-    let answer = Answer::Failed { message: "no".into() };
-    assert_eq!(read, Read::Input(FromClient::Answered { ask: AskId(1), answer }));
+fn an_error_is_a_failed_answer_unless_it_says_cancelled() {
+    let cases = [(-32603, Answer::Failed { message: "no".into() }), (-32800, Answer::Cancelled)];
+    for (code, answer) in cases {
+        let mut edge = greeted(HELLO_V2);
+        asked(&mut edge, 1, &permission(command()));
+        let read = reply(&mut edge, json!(1), "error", json!({ "code": code, "message": "no" }));
+        assert_eq!(read, Read::Input(FromClient::Answered { ask: AskId(1), answer }));
+    }
 }
 
 #[test]

@@ -91,6 +91,29 @@ fn vitals() -> Update {
 }
 
 #[test]
+fn text_beside_a_terminal_stays_beside_it() {
+    let typed = changed(vec![CallContent::Terminal(term()), CallContent::Text("Typed".into())]);
+    let beside = json!({ "type": "content", "content": { "type": "text", "text": "Typed" } });
+    let mut edge = live();
+    updates(&mut edge, &output("$ "));
+    let got = updates(&mut edge, &typed);
+    assert_eq!(got[0]["content"], json!([{ "type": "terminal", "terminalId": "call_1" }, beside]));
+    updates(&mut edge, &exited(ExitStatus::Code(0)));
+    let got = updates(&mut edge, &closed(FinalStatus::Completed, "$ "));
+    assert_eq!(got[0]["content"], Value::Null, "a terminal that has ended is not named again");
+
+    let mut edge = greeted(HELLO_V1);
+    updates(&mut edge, &running());
+    updates(&mut edge, &terminal());
+    updates(&mut edge, &output("$ "));
+    updates(&mut edge, &typed);
+    let got = updates(&mut edge, &output("ls"));
+    assert_eq!((text(&got[0]), &got[0]["content"][1]), ("```\n$ ls\n```", &beside));
+    let got = updates(&mut edge, &closed(FinalStatus::Completed, "$ ls\na"));
+    assert_eq!((text(&got[0]), &got[0]["content"][1]), ("```\n$ ls\na\n```", &beside));
+}
+
+#[test]
 fn vitals_are_for_live_terminals_only() {
     assert_eq!(
         updates(&mut live(), &vitals()),

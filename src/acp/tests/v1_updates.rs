@@ -145,10 +145,6 @@ fn what_v1_lacks_is_dropped_by_name() {
         (Update::ReplayComplete, Dropped::NoSuchUpdate),
         (Update::SessionInfo { title: Patch::Keep, updated_at: None }, Dropped::Empty),
         (Update::UserMessage { message: message(), content: Vec::new() }, Dropped::Empty),
-        (
-            Update::Notice { severity: Severity::Info, title: "t".into(), description: None },
-            Dropped::Undeclared,
-        ),
     ];
     for (update, why) in cases {
         let encoded = edge.update(&session(), &update);
@@ -198,7 +194,9 @@ fn notices_without_the_capability_are_lines_to_read() {
         description: Some("restart it".into()),
     };
     let mut plain = greeted(HELLO_V1);
-    for (severity, word) in [(Severity::Warning, "Warning"), (Severity::Error, "Error")] {
+    for (severity, word) in
+        [(Severity::Info, "Note"), (Severity::Warning, "Warning"), (Severity::Error, "Error")]
+    {
         let got = updates(&mut plain, &notice(severity));
         assert_eq!(got[0]["sessionUpdate"], "agent_message_chunk");
         let text = format!("\n\n**{word}:** MCP is down\n\nrestart it\n\n");
@@ -244,7 +242,8 @@ fn a_changed_mode_is_said_once() {
 #[test]
 fn diffs_have_both_sides() {
     let diff = |op, text: &str| {
-        let content = vec![CallContent::Diff(Diff { path: "/w/a".into(), op, text: text.into() })];
+        let content =
+            vec![CallContent::Diff(Diff { path: "/w/a".into(), op, text: text.into(), left_out: None })];
         updates(&mut greeted(HELLO_V1), &Update::CallOpened(call(content)))[0]["content"].clone()
     };
     let side = |path: &str, old: Value, new: &str| {
@@ -263,4 +262,8 @@ fn diffs_have_both_sides() {
     assert_eq!(diff(DiffOp::Modify, "@@ -1,9 +1 @@\n-a\n"), json!([text("Changed /w/a")]));
     let moved = diff(DiffOp::Move("/w/b".into()), "@@ -1 +1 @@\n-a\n+b\n\n\nMoved to: /w/b");
     assert_eq!(moved, json!([side("/w/b", json!("a\n"), "b\n"), text("Moved /w/a to /w/b")]));
+    let big = Diff { path: "/w/a".into(), op: DiffOp::Add, text: String::new(), left_out: Some(7) };
+    let opened = Update::CallOpened(call(vec![CallContent::Diff(big)]));
+    let shown = &updates(&mut greeted(HELLO_V1), &opened)[0]["content"];
+    assert_eq!(*shown, json!([text("Added /w/a (7 bytes of it are not shown)")]));
 }

@@ -2,6 +2,7 @@
 
 use super::{HELLO_V2, greeted, session, updates};
 use crate::acp::dropped::Dropped;
+use crate::core::fault::Fault;
 use crate::core::ids::{Json, MessageId, SessionId, TerminalId, ToolCallId};
 use crate::core::update::{
     Background, CallChange, CallContent, CallOpened, CallOutput, Command, ConfigOption, Content, Diff,
@@ -10,6 +11,7 @@ use crate::core::update::{
     ToolKind, Update,
 };
 use crate::core::vitals::Vitals;
+use serde_json::json;
 
 fn message(id: &str) -> MessageId {
     MessageId::new(id)
@@ -41,7 +43,7 @@ fn closed(id: &str, status: FinalStatus, change: CallChange) -> Update {
 }
 
 fn diff(path: &str, op: DiffOp, text: &str) -> CallContent {
-    CallContent::Diff(Diff { path: path.into(), op, text: text.into() })
+    CallContent::Diff(Diff { path: path.into(), op, text: text.into(), left_out: None })
 }
 
 fn opened(content: Vec<CallContent>) -> CallOpened {
@@ -61,7 +63,7 @@ fn opened(content: Vec<CallContent>) -> CallOpened {
 #[test]
 fn updates_are_spelled_exactly() {
     const LIST: &str = r#""background":[{"type":"terminal","terminalId":"term_3"},{"type":"tool_call","toolCallId":"call_12"},{"type":"subagent","sessionId":"sess_child_4"}]"#;
-    let error = StopReason::Error { message: "Internal error".into() };
+    let error = StopReason::Error(Fault::plain("Internal error"));
     let account = ExitAccount {
         by: EndedBy::Client,
         reason: Some("stopped"),
@@ -341,4 +343,25 @@ fn an_update_that_says_nothing_is_dropped() {
     assert_eq!((encoded.lines.len(), encoded.dropped), (0, Some(Dropped::Empty)));
     let early = super::fresh().update(&session(), &Update::ReplayComplete);
     assert_eq!((early.lines.len(), early.dropped), (0, Some(Dropped::NotInitialized)));
+}
+
+#[test]
+fn a_diff_that_was_left_out_is_named() {
+    let big = CallContent::Diff(Diff {
+        path: "/w/a".into(),
+        op: DiffOp::Delete,
+        text: String::new(),
+        left_out: Some(7),
+    });
+    let change = CallChange { content: Some(vec![big]), ..CallChange::default() };
+    let update = Update::CallChanged { call: ToolCallId::new("c"), change };
+    let got = updates(&mut greeted(HELLO_V2), &update);
+    let note = json!({ "type": "text", "text": "Deleted /w/a (7 bytes of it are not shown)" });
+    assert_eq!(
+        got[0]["content"],
+        json!([
+            { "type": "diff", "changes": [{ "operation": "delete", "path": "/w/a" }] },
+            { "type": "content", "content": note },
+        ])
+    );
 }

@@ -98,6 +98,11 @@ fn scope(session: &SessionId, call: Option<&ToolCallId>) -> v1::ElicitationSessi
         .tool_call_id(call.map(|it| v1::ToolCallId::new(id(it.as_str()))))
 }
 
+/// Whether ACP has words for a form of this schema.
+pub(crate) fn fits(schema: &Json) -> bool {
+    form_schema(schema).is_some()
+}
+
 /// The schema of a form, if it has only the kinds of property that ACP knows.
 fn form_schema(schema: &Json) -> Option<v1::ElicitationSchema> {
     let (schema, n_properties) = form::object(schema)?;

@@ -3,7 +3,8 @@
 use super::view::{CallView, Display, mode_option};
 use crate::acp::{image, patch};
 use crate::core::update::{
-    CallContent, Command, ConfigOption, Content, Diff, DiffOp, Location, OpenStatus, OptionCategory, ToolKind,
+    CallContent, Command, ConfigOption, Content, Diff, DiffOp, FinalStatus, Location, OpenStatus,
+    OptionCategory, ToolKind,
 };
 use agent_client_protocol_schema::v1;
 use std::path::Path;
@@ -40,6 +41,10 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
     for item in &view.content {
         match (item, &view.display) {
             (CallContent::Text(text), _) => contents.push(text_content(text)),
+            (CallContent::Image { url }, _) => {
+                let image = block(&Content::Image { url: url.clone() });
+                contents.push(v1::ToolCallContent::Content(v1::Content::new(image)));
+            }
             (CallContent::Diff(it), _) => diff(it, &mut contents),
             (CallContent::Terminal(terminal), Display::Live { .. }) => {
                 contents.push(v1::ToolCallContent::Terminal(v1::Terminal::new(id(terminal.as_str()))))
@@ -54,6 +59,9 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
 
 /// v1 shows old and new text; Codex gives hunks, so that each hunk is one diff of its file.
 fn diff(diff: &Diff, contents: &mut Vec<v1::ToolCallContent>) {
+    if let Some(n_bytes) = diff.left_out {
+        return contents.push(text_content(&patch::left_out(diff, n_bytes)));
+    }
     let mut push = |path: &str, old: Option<String>, new: String| {
         contents.push(v1::ToolCallContent::Diff(v1::Diff::new(path, new).old_text(old)));
     };
@@ -103,6 +111,15 @@ pub(crate) fn open_status(status: OpenStatus) -> v1::ToolCallStatus {
         OpenStatus::Pending => v1::ToolCallStatus::Pending,
         // v1 has no word for it, and nothing goes back to pending.
         OpenStatus::InProgress | OpenStatus::Paused => v1::ToolCallStatus::InProgress,
+    }
+}
+
+pub(crate) fn compaction_status(end: Option<FinalStatus>) -> v1::CompactionStatus {
+    match end {
+        None => v1::CompactionStatus::InProgress,
+        Some(FinalStatus::Completed) => v1::CompactionStatus::Completed,
+        Some(FinalStatus::Failed) => v1::CompactionStatus::Failed,
+        Some(FinalStatus::Cancelled) => v1::CompactionStatus::Cancelled,
     }
 }
 

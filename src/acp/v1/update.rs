@@ -10,8 +10,8 @@ use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{MessageId, SessionId, TerminalId, ToolCallId};
 use crate::core::request::TerminalDisplay;
 use crate::core::update::{
-    CallChange, CallContent, CallOpened, CallOutput, Content, Exit, ExitStatus, FinalStatus, Patch,
-    PlanEntry, PlanStatus, Severity, State, TerminalOpened, Update,
+    CallChange, CallContent, CallOpened, CallOutput, Content, Exit, ExitStatus, FinalStatus, OpenStatus,
+    Patch, PlanEntry, PlanStatus, Severity, State, TerminalOpened, ToolKind, Update,
 };
 use crate::core::vitals::Vitals;
 use agent_client_protocol_schema::{MaybeUndefined, v1};
@@ -57,7 +57,7 @@ impl Encoder {
         update: &Update,
         before: &mut Vec<v1::SessionUpdate>,
     ) -> Outcome {
-        let (terminals, notices) = (self.terminals, self.notices);
+        let (terminals, notices, compaction) = (self.terminals, self.notices, self.compaction);
         let view = self.session(session);
         if let Update::TerminalOpened(opened) = update {
             return view.terminal_opened(opened, before);
@@ -97,6 +97,14 @@ impl Encoder {
             }
             Update::CallClosed { call, status, change } => {
                 let fields = view.close(call, *status, change)?;
+                Ok(call_update(call, fields, None))
+            }
+            Update::Compaction { call, end } if compaction => Ok(v1::SessionUpdate::CompactionUpdate(
+                v1::CompactionUpdate::new(id(call.as_str()), convert::compaction_status(*end)),
+            )),
+            Update::Compaction { call, end: None } => Ok(view.open(&compaction_call(call), None)),
+            Update::Compaction { call, end: Some(status) } => {
+                let fields = view.close(call, *status, &CallChange::default())?;
                 Ok(call_update(call, fields, None))
             }
             Update::TerminalOpened(opened) => view.terminal_opened(opened, before),
@@ -294,6 +302,21 @@ fn content_to_send(view: &CallView) -> Option<Vec<v1::ToolCallContent>> {
     }
 }
 
+/// For a client that knows no compactions.
+fn compaction_call(call: &ToolCallId) -> CallOpened {
+    CallOpened {
+        call: call.clone(),
+        name: Some("context_compaction".to_owned()),
+        title: "Compact the context".to_owned(),
+        kind: ToolKind::Think,
+        status: OpenStatus::InProgress,
+        locations: Vec::new(),
+        content: Vec::new(),
+        input: None,
+        can_cancel: false,
+    }
+}
+
 fn shown_text(call: &ToolCallId, view: &mut CallView, terminal: &TerminalId) -> v1::SessionUpdate {
     if !view.has_terminal() {
         view.content.push(CallContent::Terminal(terminal.clone()));
@@ -358,9 +381,6 @@ fn notice(declared: bool, severity: Severity, title: &str, description: Option<&
         let title = if title.is_empty() { name } else { title };
         let notice = v1::Notice::new(wire, title).description(description.map(str::to_owned));
         return Ok(v1::SessionUpdate::Notice(notice));
-    }
-    if severity == Severity::Info {
-        return Err(Dropped::Undeclared);
     }
     // Blank lines keep it apart: a client may join it to the message around it.
     let text = match description {

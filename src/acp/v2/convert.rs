@@ -26,14 +26,27 @@ pub(crate) fn text_block(text: &str) -> v2::ContentBlock {
 pub(crate) fn contents(items: &[CallContent]) -> Vec<v2::ToolCallContent> {
     items
         .iter()
-        .map(|item| match item {
-            CallContent::Text(text) => {
-                v2::ToolCallContent::Content(Box::new(v2::Content::new(text_block(text))))
-            }
-            CallContent::Diff(it) => v2::ToolCallContent::Diff(diff(it)),
-            CallContent::Terminal(id) => v2::ToolCallContent::Terminal(v2::Terminal::new(id.as_str())),
+        .flat_map(|item| {
+            let note = match item {
+                CallContent::Diff(it) => it.left_out.map(|n_bytes| patch::left_out(it, n_bytes)),
+                CallContent::Text(_) | CallContent::Image { .. } | CallContent::Terminal(_) => None,
+            };
+            let item = match item {
+                CallContent::Text(text) => text_content(text),
+                CallContent::Image { url } => {
+                    let image = block(&Content::Image { url: url.clone() });
+                    v2::ToolCallContent::Content(Box::new(v2::Content::new(image)))
+                }
+                CallContent::Diff(it) => v2::ToolCallContent::Diff(diff(it)),
+                CallContent::Terminal(id) => v2::ToolCallContent::Terminal(v2::Terminal::new(id.as_str())),
+            };
+            std::iter::once(item).chain(note.as_deref().map(text_content))
         })
         .collect()
+}
+
+fn text_content(text: &str) -> v2::ToolCallContent {
+    v2::ToolCallContent::Content(Box::new(v2::Content::new(text_block(text))))
 }
 
 fn diff(diff: &Diff) -> v2::Diff {
@@ -47,7 +60,9 @@ fn diff(diff: &Diff) -> v2::Diff {
         }
     };
     let mut wire = v2::Diff::new(vec![v2::DiffChange::new(operation)]);
-    wire.patch = patch::git_patch(diff).map(v2::DiffPatch::new);
+    if diff.left_out.is_none() {
+        wire.patch = patch::git_patch(diff).map(v2::DiffPatch::new);
+    }
     wire
 }
 

@@ -2,6 +2,7 @@
 
 use super::convert;
 use crate::acp::dropped::Dropped;
+use crate::acp::error::{fault_code, fault_data};
 use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{SessionId, ToolCallId};
 use crate::core::update::{
@@ -46,6 +47,15 @@ fn wire(update: &Update) -> Option<v2::SessionUpdate> {
         Update::CallChanged { call, change } => v2::SessionUpdate::ToolCallUpdate(call_changed(call, change)),
         Update::CallClosed { call, status, change } => {
             v2::SessionUpdate::ToolCallUpdate(call_changed(call, change).status(final_status(*status)))
+        }
+        Update::Compaction { call, end } => {
+            let status = match end {
+                None => v2::CompactionStatus::InProgress,
+                Some(FinalStatus::Completed) => v2::CompactionStatus::Completed,
+                Some(FinalStatus::Failed) => v2::CompactionStatus::Failed,
+                Some(FinalStatus::Cancelled) => v2::CompactionStatus::Cancelled,
+            };
+            v2::SessionUpdate::CompactionUpdate(v2::CompactionUpdate::new(call.as_str()).status(status))
         }
         Update::TerminalOpened(opened) => v2::SessionUpdate::TerminalUpdate(terminal_opened(opened)),
         Update::TerminalOutput { terminal, text } => v2::SessionUpdate::TerminalOutputChunk(
@@ -228,8 +238,9 @@ fn stop_reason(reason: &StopReason) -> v2::StopReason {
         StopReason::MaxTokens => v2::StopReason::MaxTokens,
         StopReason::Refusal => v2::StopReason::Refusal,
         StopReason::Cancelled => v2::StopReason::Cancelled,
-        StopReason::Error { message } => {
-            v2::StopReason::Error(v2::ErrorStopReason::new().error(v2::Error::new(-32603, message.as_str())))
+        StopReason::Error(fault) => {
+            let error = v2::Error::new(fault_code(fault), fault.to_string()).data(fault_data(fault));
+            v2::StopReason::Error(v2::ErrorStopReason::new().error(error))
         }
     }
 }

@@ -1,42 +1,77 @@
 //! What people should read: errors and warnings.
 
 use crate::codex::misfit::{Misfit, decode_json};
+use crate::codex::tool::bounded;
 use crate::core::codex::Event;
+use crate::core::fault::{Fault, FaultKind};
 use crate::core::ids::ThreadId;
 use crate::core::update::Severity;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Characters of an error of a tool server that are shown.
+const ERROR_MAX: usize = 300;
 
 /// `TurnError` of the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WireTurnError {
+pub(super) struct WireTurnError<'a> {
     message: String,
     additional_details: Option<String>,
-}
-
-impl WireTurnError {
-    /// Message and details as one text.
-    pub(super) fn text(self) -> String {
-        match self.additional_details {
-            Some(details) if !details.is_empty() => format!("{}\n{details}", self.message),
-            _ => self.message,
-        }
-    }
+    #[serde(borrow)]
+    codex_error_info: Option<&'a RawValue>,
+    misalignment: Option<WireMisalignment>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireError {
+struct WireMisalignment {
+    detailed_explanation: Option<String>,
+}
+
+/// What the kinds with fields say about themselves.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireErrorFields {
+    http_status_code: Option<u16>,
+}
+
+impl WireTurnError<'_> {
+    /// Message and details as one text, with the kind.
+    pub(super) fn fault(self) -> Fault {
+        let explained = self.misalignment.and_then(|it| it.detailed_explanation);
+        let details = [self.additional_details, explained].into_iter().flatten().filter(|it| !it.is_empty());
+        let lines: Vec<String> = std::iter::once(self.message).chain(details).collect();
+        let (kind, http_status) = self.codex_error_info.map(error_info).unwrap_or_default();
+        Fault { kind, http_status, message: bounded(lines.join("\n")) }
+    }
+}
+
+// A name, or an object whose only key is the name.
+fn error_info(raw: &RawValue) -> (Option<FaultKind>, Option<u16>) {
+    if let Ok(name) = serde_json::from_str::<String>(raw.get()) {
+        return (FaultKind::named(&name), None);
+    }
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let Some((name, fields)) = fields.into_iter().next() else { return (None, None) };
+    let status = decode_json::<WireErrorFields>(fields).ok().and_then(|it| it.http_status_code);
+    (FaultKind::named(&name), status)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireError<'a> {
     thread_id: Option<String>,
-    error: WireTurnError,
+    #[serde(borrow)]
+    error: WireTurnError<'a>,
     #[serde(default)]
     will_retry: bool,
 }
 
 pub(super) fn error(params: &RawValue) -> Result<Event, Misfit> {
     let WireError { thread_id, error, will_retry } = decode_json(params)?;
-    Ok(Event::Error { thread: thread_id.map(ThreadId::new), message: error.text(), will_retry })
+    Ok(Event::Error { thread: thread_id.map(ThreadId::new), fault: error.fault(), will_retry })
 }
 
 #[derive(Deserialize)]
@@ -64,16 +99,57 @@ pub(super) fn config_warning(params: &RawValue) -> Result<Event, Misfit> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct WireToolServer {
+    thread_id: Option<String>,
+    name: String,
+    status: String,
+    error: Option<String>,
+    failure_reason: Option<String>,
+}
+
+pub(super) fn tool_server(method: &str, params: &RawValue) -> Result<Event, Misfit> {
+    let wire: WireToolServer = decode_json(params)?;
+    let failure = match (wire.status.as_str(), wire.failure_reason.as_deref()) {
+        ("ready", _) => None,
+        ("failed", Some("reauthenticationRequired")) => {
+            Some("It has to be signed in to again: run `codex mcp login` with its name".to_owned())
+        }
+        ("failed", _) => Some(shortened(wire.error.unwrap_or_default())),
+        // Under way, or given up by Codex itself.
+        _ => return Ok(Event::Ignored { method: method.to_owned() }),
+    };
+    match wire.thread_id {
+        Some(thread) => Ok(Event::ToolServer { thread: ThreadId::new(thread), server: wire.name, failure }),
+        None => Ok(Event::Ignored { method: method.to_owned() }),
+    }
+}
+
+/// Codex quotes whole chains of causes, type names included.
+fn shortened(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(ERROR_MAX) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WireRerouted {
     thread_id: String,
     from_model: String,
     to_model: String,
+    reason: Option<String>,
 }
 
 pub(super) fn rerouted(params: &RawValue) -> Result<Event, Misfit> {
-    let WireRerouted { thread_id, from_model, to_model } = decode_json(params)?;
+    let WireRerouted { thread_id, from_model, to_model, reason } = decode_json(params)?;
     let title = format!("Codex answers with {to_model} in place of {from_model}");
-    Ok(warn(Some(thread_id), title, None))
+    let reason = reason.map(|it| match it.as_str() {
+        "highRiskCyberActivity" => "What was asked looks like risky activity in cybersecurity".to_owned(),
+        _ => it,
+    });
+    Ok(warn(Some(thread_id), title, reason))
 }
 
 fn warn(thread: Option<String>, title: String, description: Option<String>) -> Event {

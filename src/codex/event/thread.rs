@@ -2,8 +2,9 @@
 
 use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::preset::{decode_collaboration, decode_preset, decode_rules};
-use crate::core::codex::{Event, ThreadStatus, TurnEnd};
+use crate::codex::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
+use crate::core::codex::{Event, Holds, ThreadStatus, TurnEnd};
+use crate::core::fault::Fault;
 use crate::core::ids::{RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus};
 use serde::Deserialize;
@@ -79,8 +80,10 @@ struct WireSettingsUpdated<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireSettings<'a> {
-    model: Option<String>,
+    model: String,
     effort: Option<String>,
+    service_tier: Option<String>,
+    active_permission_profile: Option<WireProfile>,
     #[serde(borrow)]
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -90,16 +93,17 @@ struct WireSettings<'a> {
 }
 
 pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
-    let WireSettingsUpdated { thread_id, thread_settings } = decode_json(params)?;
-    let WireSettings { model, effort, approval_policy, sandbox_policy, collaboration_mode } = thread_settings;
-    Ok(Event::Settings {
-        thread: ThreadId::new(thread_id),
-        model,
-        effort,
-        preset: decode_preset(approval_policy, sandbox_policy),
-        rules: decode_rules(approval_policy, sandbox_policy),
-        collaboration: decode_collaboration(collaboration_mode),
-    })
+    let WireSettingsUpdated { thread_id, thread_settings: wire } = decode_json(params)?;
+    let holds = Holds {
+        model: wire.model,
+        effort: wire.effort,
+        preset: decode_preset(wire.approval_policy, wire.sandbox_policy),
+        profile: wire.active_permission_profile.and_then(WireProfile::configured),
+        tier: wire.service_tier,
+        rules: decode_rules(wire.approval_policy, wire.sandbox_policy),
+        collaboration: decode_collaboration(wire.collaboration_mode),
+    };
+    Ok(Event::Settings { thread: ThreadId::new(thread_id), holds })
 }
 
 #[derive(Deserialize)]
@@ -136,32 +140,37 @@ pub(super) fn token_usage(params: &RawValue) -> Result<Event, Misfit> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireTurnEvent {
+struct WireTurnEvent<'a> {
     thread_id: String,
-    turn: WireTurn,
+    #[serde(borrow)]
+    turn: WireTurn<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireTurn {
+struct WireTurn<'a> {
     id: String,
     root_turn_id: Option<String>,
     status: Option<String>,
-    error: Option<WireTurnError>,
+    #[serde(borrow)]
+    error: Option<WireTurnError<'a>>,
 }
 
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    let root = turn.root_turn_id.filter(|root| *root != turn.id).map(TurnId::new);
-    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id), root })
+    Ok(Event::TurnStarted {
+        thread: ThreadId::new(thread_id),
+        turn: TurnId::new(turn.id),
+        root: turn.root_turn_id.map(TurnId::new),
+    })
 }
 
 pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
     let end = match (turn.status.as_deref(), turn.error) {
         (Some("interrupted"), _) => TurnEnd::Interrupted,
-        (Some("failed"), Some(error)) => TurnEnd::Failed { message: error.text() },
-        (Some("failed"), None) => TurnEnd::Failed { message: "the turn failed".to_owned() },
+        (Some("failed"), Some(error)) => TurnEnd::Failed(error.fault()),
+        (Some("failed"), None) => TurnEnd::Failed(Fault::plain("")),
         // A status of a new kind must not keep the turn open.
         _ => TurnEnd::Completed,
     };

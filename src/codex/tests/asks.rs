@@ -1,6 +1,9 @@
 use super::{edge, read};
 use crate::codex::{Edge, Heard};
-use crate::core::codex::{CodexAnswer, CodexAsk, Decision, ElicitationAction, FromCodex, Question};
+use crate::core::asked::{
+    CodexAnswer, CodexAsk, Decision, ElicitationAction, GrantScope, Question, ToolApproval,
+};
+use crate::core::codex::FromCodex;
 use crate::core::ids::{ItemId, Json, RequestId, ThreadId};
 use serde_json::{Value, json};
 
@@ -67,7 +70,7 @@ fn offered_decisions_keep_codexs_order_and_get_names() {
 }
 
 #[test]
-fn without_an_offer_that_we_know_all_plain_decisions_are_there() {
+fn without_an_offer_all_plain_decisions_are_there() {
     let file =
         ask("item/fileChange/requestApproval", json!({"threadId": "t", "turnId": "u", "itemId": "i"})).1;
     let expected = [
@@ -78,7 +81,13 @@ fn without_an_offer_that_we_know_all_plain_decisions_are_there() {
     ];
     assert_eq!(list(&decisions(file)), expected);
     assert_eq!(list(&decisions(command(json!({"availableDecisions": null})).1)), expected);
-    assert_eq!(list(&decisions(command(json!({"availableDecisions": ["someday"]})).1)), expected);
+}
+
+#[test]
+fn nothing_is_offered_that_codex_does_not_offer() {
+    for offered in [json!(["someday"]), json!([])] {
+        assert_eq!(list(&decisions(command(json!({"availableDecisions": offered})).1)), [""; 0]);
+    }
 }
 
 #[test]
@@ -91,6 +100,81 @@ fn network_access_and_stdin_are_reasons() {
     assert_eq!(reason(network).as_deref(), Some("Network access to a.b (https)"));
     assert_eq!(reason(json!({"kind": "writeStdin"})).as_deref(), Some("Input for a running command"));
     assert_eq!(reason(json!({})), None);
+    let both = json!({"reason": "to fetch", "networkApprovalContext": {"host": "a.b", "protocol": "https"}});
+    assert_eq!(reason(both).as_deref(), Some("to fetch\nNetwork access to a.b (https)"));
+}
+
+#[test]
+fn what_else_a_command_would_get_is_said() {
+    let entry = |access: &str, path: Value| json!({"access": access, "path": path});
+    let files = json!({"read": ["/old"], "write": null, "entries": [
+        entry("write", json!({"type": "path", "path": "/srv"})),
+        entry("read", json!({"type": "glob_pattern", "pattern": "/etc/*.conf"})),
+        entry("write", json!({"type": "special", "value": {"kind": "root"}})),
+    ]});
+    let more = json!({"additionalPermissions": {"network": {"enabled": true}, "fileSystem": files}});
+    let CodexAsk::Command { reason, .. } = command(more).1 else { panic!("no command") };
+    insta::assert_snapshot!(reason.unwrap(), @r"
+    Network access
+    Read and write /srv
+    Read /etc/*.conf
+    Read and write every file
+    ");
+    let older =
+        json!({"additionalPermissions": {"network": null, "fileSystem": {"read": ["/a"], "write": ["/b"]}}});
+    let CodexAsk::Command { reason, .. } = command(older).1 else { panic!("no command") };
+    assert_eq!(reason.as_deref(), Some("Read /a\nRead and write /b"));
+    let strange = json!({"additionalPermissions": {"camera": {"on": true}}});
+    let CodexAsk::Command { reason, .. } = command(strange).1 else { panic!("no command") };
+    assert_eq!(reason.as_deref(), Some(r#"{"camera":{"on":true}}"#));
+}
+
+#[test]
+fn forms_of_a_few_answers_are_choices() {
+    let choices = |properties: Value| {
+        let params = json!({"threadId": "t", "serverName": "s", "mode": "form", "message": "m",
+            "requestedSchema": {"type": "object", "properties": properties}});
+        let CodexAsk::McpForm { form, .. } = ask("mcpServer/elicitation/request", params).1 else {
+            panic!("no form")
+        };
+        let lines: Vec<_> =
+            form.choices.iter().map(|(label, content)| format!("{label} {}", content.as_str())).collect();
+        lines.join(" | ")
+    };
+    assert_eq!(choices(json!({})), "Accept {}");
+    assert_eq!(choices(json!({"a": {"type": "boolean"}})), r#"Yes {"a":true} | No {"a":false}"#);
+    let named = json!({"a": {"type": "string", "enum": ["x", "y"], "enumNames": ["Ex"]}});
+    assert_eq!(choices(named), r#"Ex {"a":"x"} | y {"a":"y"}"#);
+    let titled = json!({"a": {"type": "string", "oneOf": [{"const": "x", "title": "Ex"}]}});
+    assert_eq!(choices(titled), r#"Ex {"a":"x"}"#);
+    assert_eq!(choices(json!({"a": {"type": "string"}})), "");
+    assert_eq!(choices(json!({"a": {"type": "boolean"}, "b": {"type": "boolean"}})), "");
+}
+
+#[test]
+fn a_tool_that_waits_for_its_approval_is_known() {
+    let approval = |meta: Value| {
+        let params = json!({"threadId": "t", "serverName": "s", "mode": "form", "message": "m", "_meta": meta,
+            "requestedSchema": {"type": "object", "properties": {}}});
+        match ask("mcpServer/elicitation/request", params).1 {
+            CodexAsk::McpForm { form, .. } => form.approval,
+            other => panic!("{other:?}"),
+        }
+    };
+    let meta = json!({"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"],
+        "tool_name": "wipe", "tool_params": {"path": "/x"}});
+    let expected = ToolApproval {
+        tool: Some("wipe".into()),
+        persist: vec!["session".into(), "always".into()],
+        params: Some(r#"{"path":"/x"}"#.into()),
+    };
+    assert_eq!(approval(meta), Some(expected));
+    let bare = json!({"codex_approval_kind": "mcp_tool_call", "persist": "session"});
+    let expected = ToolApproval { tool: None, persist: vec!["session".into()], params: None };
+    assert_eq!(approval(bare), Some(expected));
+    assert_eq!(approval(Value::Null), None);
+    assert_eq!(approval(json!({"persist": "session"})), None);
+    assert_eq!(approval(json!({"codex_approval_kind": "other"})), None);
 }
 
 #[test]
@@ -106,7 +190,7 @@ fn answers_have_the_shape_of_their_request() {
         let (mut edge, ask) = ask("item/permissions/requestApproval", params.clone());
         let CodexAsk::Permissions { permissions, .. } = ask else { panic!("no permissions") };
         let granted = if granted { Some(permissions) } else { None };
-        edge.answer(&REQUEST, &CodexAnswer::Permissions { granted })
+        edge.answer(&REQUEST, &CodexAnswer::Permissions { granted, scope: GrantScope::Turn })
     };
     assert_eq!(
         granted(true),
@@ -124,18 +208,19 @@ fn answers_have_the_shape_of_their_request() {
     };
     let (mut edge, ask) = elicit();
     assert!(
-        matches!(ask, CodexAsk::McpForm { schema, .. } if schema.as_str() == r#"{"properties":{},"type":"object"}"#)
+        matches!(ask, CodexAsk::McpForm { form, .. } if form.schema.as_str() == r#"{"properties":{},"type":"object"}"#)
     );
     let content = Some(Json::trusted(r#"{"a":1}"#));
+    let accepted = CodexAnswer::Elicitation { action: ElicitationAction::Accept, content, persist: None };
     assert_eq!(
-        edge.answer(&REQUEST, &CodexAnswer::Elicitation { action: ElicitationAction::Accept, content }),
+        edge.answer(&REQUEST, &accepted),
         r#"{"id":0,"result":{"action":"accept","content":{"a":1},"_meta":null}}"#
     );
     let (mut edge, _) = elicit();
     assert_eq!(
         edge.answer(
             &REQUEST,
-            &CodexAnswer::Elicitation { action: ElicitationAction::Decline, content: None }
+            &CodexAnswer::Elicitation { action: ElicitationAction::Decline, content: None, persist: None }
         ),
         r#"{"id":0,"result":{"action":"decline","content":null,"_meta":null}}"#
     );
@@ -179,6 +264,7 @@ fn questions_are_answered_by_id() {
         id: id.into(),
         header: header.into(),
         question: question.into(),
+        is_other: false,
         options: options.iter().map(|(label, text)| ((*label).to_owned(), (*text).to_owned())).collect(),
     };
     assert_eq!(asked, [question("q1", "h", "Which?", &[("A", "d")]), question("q2", "", "Why?", &[])]);
@@ -191,6 +277,10 @@ fn questions_are_answered_by_id() {
     assert_eq!(
         form(r#"{"q1":["A","B"],"q2":"because","q3":null,"q4":7}"#),
         r#"{"id":0,"result":{"answers":{"q1":{"answers":["A","B"]},"q2":{"answers":["because"]},"q3":{"answers":[]},"q4":{"answers":["7"]}}}}"#
+    );
+    assert_eq!(
+        form(r#"{"q1":"A","q1/other":"or C"}"#),
+        r#"{"id":0,"result":{"answers":{"q1":{"answers":["A","or C"]}}}}"#
     );
     assert_eq!(form("[]"), r#"{"id":0,"result":{"answers":{}}}"#);
 }

@@ -1,7 +1,7 @@
 use super::edge;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
-use crate::core::request::{McpServer, McpTransport, PromptPart};
+use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Value, json};
 
@@ -21,8 +21,13 @@ fn thread() -> ThreadId {
 }
 
 fn start(choices: Choices) -> Value {
-    let request =
-        CodexRequest::ThreadStart { cwd: "/w".into(), roots: Vec::new(), mcp_servers: Vec::new(), choices };
+    let request = CodexRequest::ThreadStart {
+        cwd: "/w".into(),
+        roots: Vec::new(),
+        mcp_servers: Vec::new(),
+        instructions: None,
+        choices,
+    };
     params(&request)
 }
 
@@ -55,13 +60,15 @@ fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
         cwd: "/w".into(),
         roots: vec!["/w".into(), "/r".into()],
         mcp_servers: vec![stdio("my srv"), stdio("my.srv"), http],
+        instructions: Some(Instructions::Override("Be terse.".into())),
         choices,
     };
     let stdio = json!({"command": "c", "args": ["a"], "env": {"TOKEN": "s3cret"}});
     assert_eq!(
         params(&request),
         json!({
-            "cwd": "/w", "experimentalRawEvents": true, "runtimeWorkspaceRoots": ["/w", "/r"], "model": "m",
+            "cwd": "/w", "experimentalRawEvents": true, "baseInstructions": "Be terse.",
+            "runtimeWorkspaceRoots": ["/w", "/r"], "model": "m",
             "approvalPolicy": "on-request", "sandbox": "workspace-write",
             "config": {
                 "model_reasoning_effort": "high",
@@ -119,7 +126,7 @@ fn a_prompt_goes_out_part_by_part() {
     let key = PromptKey::new("k");
     let plan = Collaboration { mode: CollaborationMode::Plan, model: "m".into(), effort: None };
     let (model, effort) = (Some("m".into()), Some("low".into()));
-    let choices = Choices { model, effort, preset: None, collaboration: Some(plan) };
+    let choices = Choices { model, effort, collaboration: Some(plan), ..Choices::default() };
     let context = Some("ended".to_owned());
     let told = json!({"appserver-acp": {"kind": "application", "value": "ended"}});
     let start = CodexRequest::TurnStart {
@@ -145,6 +152,24 @@ fn a_prompt_goes_out_part_by_part() {
 }
 
 #[test]
+fn a_profile_takes_the_place_of_a_sandbox() {
+    let choices =
+        Choices { profile: Some("careful".into()), tier: Some("priority".into()), ..Choices::default() };
+    let start = CodexRequest::TurnStart {
+        thread: thread(),
+        key: PromptKey::new("k"),
+        input: Vec::new(),
+        context: None,
+        choices,
+    };
+    assert_eq!(
+        params(&start),
+        json!({"threadId": "t", "clientUserMessageId": "k", "input": [], "serviceTier": "priority",
+            "permissions": "careful", "approvalPolicy": "on-request"})
+    );
+}
+
+#[test]
 fn the_other_requests() {
     let cursor = || Some("c".to_owned());
     let cases = [
@@ -154,8 +179,9 @@ fn the_other_requests() {
                 cwd: None,
                 roots: Vec::new(),
                 mcp_servers: Vec::new(),
+                instructions: None,
             },
-            json!({"threadId": "t", "excludeTurns": true}),
+            json!({"threadId": "t", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}}),
         ),
         (
             CodexRequest::ThreadResume {
@@ -166,8 +192,9 @@ fn the_other_requests() {
                     name: "s".into(),
                     transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
                 }],
+                instructions: Some(Instructions::Append("Be kind.".into())),
             },
-            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
+            json!({"threadId": "t", "developerInstructions": "Be kind.", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
         ),
         (
@@ -194,6 +221,7 @@ fn the_other_requests() {
             json!({"threadId": "t", "processId": "77"}),
         ),
         (CodexRequest::ModelList { cursor: None }, json!({"includeHidden": true})),
+        (CodexRequest::ProfileList { cwd: "/w".into() }, json!({"cwd": "/w"})),
     ];
     for (request, expected) in cases {
         assert_eq!(params(&request), expected, "{}", request.method());

@@ -1,5 +1,6 @@
 use super::event;
 use crate::core::codex::{Event, Preset, ThreadStatus, TurnEnd};
+use crate::core::fault::{Fault, FaultKind};
 use crate::core::ids::{ItemId, RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus, Severity};
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ fn a_turn_ends_with_codexs_own_words() {
         Event::TurnCompleted { end, .. } => end,
         other => panic!("{other:?}"),
     };
-    let failed = |message: &str| TurnEnd::Failed { message: message.to_owned() };
+    let failed = |message: &str| TurnEnd::Failed(Fault::plain(message));
     assert_eq!(end(json!({"id": "u", "status": "completed", "error": null})), TurnEnd::Completed);
     assert_eq!(
         end(json!({"id": "u", "status": "interrupted", "error": {"message": "m"}})),
@@ -82,7 +83,34 @@ fn a_turn_ends_with_codexs_own_words() {
     assert_eq!(end(json!({"id": "u", "status": "failed", "error": {"message": "m"}})), failed("m"));
     let details = json!({"id": "u", "status": "failed", "error": {"message": "m", "additionalDetails": "d"}});
     assert_eq!(end(details), failed("m\nd"));
-    assert_eq!(end(json!({"id": "u", "status": "failed"})), failed("the turn failed"));
+    assert_eq!(end(json!({"id": "u", "status": "failed"})), failed(""));
+    let kinds = [
+        (json!("usageLimitExceeded"), Some(FaultKind::UsageLimitExceeded), None),
+        (
+            json!({"httpConnectionFailed": {"httpStatusCode": 401}}),
+            Some(FaultKind::HttpConnectionFailed),
+            Some(401),
+        ),
+        (
+            json!({"responseStreamDisconnected": {"httpStatusCode": null}}),
+            Some(FaultKind::ResponseStreamDisconnected),
+            None,
+        ),
+        (
+            json!({"activeTurnNotSteerable": {"turnKind": "review"}}),
+            Some(FaultKind::ActiveTurnNotSteerable),
+            None,
+        ),
+        (json!("newer"), None, None),
+        (json!(7), None, None),
+    ];
+    for (info, kind, http_status) in kinds {
+        let error = json!({"message": "m", "codexErrorInfo": info});
+        let fault = Fault { kind, http_status, message: "m".to_owned() };
+        assert_eq!(end(json!({"id": "u", "status": "failed", "error": error})), TurnEnd::Failed(fault));
+    }
+    let blocked = json!({"message": "m", "misalignment": {"errorType": null, "detailedExplanation": "why", "steer": null}});
+    assert_eq!(end(json!({"id": "u", "status": "failed", "error": blocked})), failed("m\nwhy"));
     assert_eq!(end(json!({"id": "u", "status": "evaporated"})), TurnEnd::Completed);
 }
 
@@ -119,7 +147,7 @@ fn settings_become_a_preset_only_where_both_halves_fit() {
         let settings = json!({"model": "m", "effort": null, "approvalPolicy": approval,
             "sandboxPolicy": {"type": sandbox, "networkAccess": false}});
         match event("thread/settings/updated", json!({"threadId": "t", "threadSettings": settings})) {
-            Event::Settings { preset, model: Some(model), effort: None, .. } if model == "m" => preset,
+            Event::Settings { holds, .. } if holds.model == "m" && holds.effort.is_none() => holds.preset,
             other => panic!("{other:?}"),
         }
     };
@@ -164,7 +192,8 @@ fn a_plan_keeps_order_and_status() {
 #[test]
 fn what_people_should_read() {
     let error = json!({"threadId": "t", "turnId": "u", "willRetry": true, "error": {"message": "m", "additionalDetails": "d"}});
-    let expected = Event::Error { thread: Some(thread()), message: "m\nd".into(), will_retry: true };
+    let fault = Fault::plain("m\nd");
+    let expected = Event::Error { thread: Some(thread()), fault, will_retry: true };
     assert_eq!(event("error", error), expected);
     assert_eq!(event("warning", json!({"threadId": null, "message": "m"})), notice(None, "m", None));
     let guardian = event("guardianWarning", json!({"threadId": "t", "message": "m"}));
@@ -174,6 +203,25 @@ fn what_people_should_read() {
     let rerouted = json!({"threadId": "t", "turnId": "u", "fromModel": "a", "toModel": "b", "reason": "r"});
     assert_eq!(
         event("model/rerouted", rerouted),
-        notice(Some(thread()), "Codex answers with b in place of a", None)
+        notice(Some(thread()), "Codex answers with b in place of a", Some("r"))
     );
+}
+
+#[test]
+fn only_the_end_of_a_start_is_told_of_a_tool_server() {
+    let told = |status: &str, more: Value| {
+        let mut params = json!({"threadId": "t", "name": "docs", "status": status, "error": null});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match event("mcpServer/startupStatus/updated", params) {
+            Event::ToolServer { server, failure, .. } => format!("{server} {failure:?}"),
+            other => format!("{other:?}").chars().take(7).collect(),
+        }
+    };
+    assert_eq!(told("starting", json!({})), "Ignored");
+    assert_eq!(told("cancelled", json!({})), "Ignored");
+    assert_eq!(told("ready", json!({})), "docs None");
+    assert_eq!(told("failed", json!({"error": "no such file"})), "docs Some(\"no such file\")");
+    assert!(told("failed", json!({"error": "x".repeat(9000)})).len() < 330);
+    assert!(told("failed", json!({"failureReason": "reauthenticationRequired"})).contains("codex mcp login"));
+    assert_eq!(told("failed", json!({"threadId": null})), "Ignored");
 }

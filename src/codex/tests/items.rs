@@ -98,7 +98,12 @@ fn changes_become_diffs() {
         {"path": "/w/mv", "kind": {"type": "update", "move_path": "/w/to"},
             "diff": "@@ -1 +1 @@\n-a\n+b\n\n\nMoved to: /w/to"},
     ]);
-    let diff = |path: &str, op, text: &str| Diff { path: path.to_owned(), op, text: text.to_owned() };
+    let diff = |path: &str, op, text: &str| Diff {
+        path: path.to_owned(),
+        op,
+        text: text.to_owned(),
+        left_out: None,
+    };
     let expected = vec![
         diff("/w/new", DiffOp::Add, "text\n"),
         diff("/w/gone", DiffOp::Delete, "text\n"),
@@ -148,7 +153,6 @@ fn other_tools_have_readable_titles() {
         (json!({"type": "sleep", "durationMs": 2500}), "sleep", "Wait 2.5 s"),
         (json!({"type": "sleep", "durationMs": 90000}), "sleep", "Wait 90 s"),
         (json!({"type": "sleep", "durationMs": 20}), "sleep", "Wait 20 ms"),
-        (json!({"type": "contextCompaction"}), "contextCompaction", "Compact the context"),
         (json!({"type": "enteredReviewMode", "review": "r"}), "review", "Start a review"),
         (json!({"type": "exitedReviewMode", "review": "r"}), "review", "Finish the review"),
         (json!({"type": "collabAgentToolCall", "tool": "wait"}), "wait", "Wait for subagents"),
@@ -274,4 +278,66 @@ fn raw_items_count_only_as_text_output_of_a_call() {
     assert_eq!(raw(json!({"type": "function_call_output", "output": "no call"})), ignored);
     let image = json!({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image"}]});
     assert_eq!(raw(image), ignored);
+}
+
+#[test]
+fn what_is_too_large_for_a_line_is_left_out_and_said_so() {
+    let change = |path: &str, diff: String| json!({"path": path, "kind": {"type": "add"}, "diff": diff});
+    let many = "a line of some length\n".repeat(10_000);
+    let (quotes, small) = ("\"".repeat(3 << 20), "x\n".to_owned());
+    let changes = [("/w/a", many.clone()), ("/w/b", quotes), ("/w/c", small.clone())];
+    let changes = changes.map(|(path, diff)| change(path, diff));
+    let item = json!({"type": "fileChange", "id": "i", "status": "completed", "changes": changes});
+    let ItemKind::FileChange { changes, .. } = completed(item) else { panic!("a file change") };
+    let seen: Vec<_> = changes.iter().map(|it| (it.text.len(), it.left_out)).collect();
+    assert_eq!(seen, [(many.len(), None), (0, Some(3 << 20)), (small.len(), None)]);
+
+    let image =
+        |n: usize| json!({"type": "image", "url": format!("data:image/png;base64,{}", "A".repeat(n))});
+    let item = json!({"type": "userMessage", "id": "u", "clientId": null, "content": [image(6 << 20), image(6 << 20), image(4)]});
+    let ItemKind::UserMessage { content, .. } = completed(item) else { panic!("a message") };
+    let shown: Vec<_> = content.iter().map(|it| matches!(it, Content::Image { .. })).collect();
+    assert_eq!(shown, [true, false, true]);
+}
+
+#[test]
+fn images_of_tools_are_shown_up_to_a_bound() {
+    let part = |n: usize| json!({"type": "image", "data": "A".repeat(n), "mimeType": "image/gif"});
+    let sizes = |item: Value| tool(item).images.iter().map(String::len).collect::<Vec<_>>();
+    let content = json!([part(4), {"type": "text", "text": "t"}, part(6 << 20), part(6 << 20), part(8)]);
+    let mcp =
+        json!({"type": "mcpToolCall", "id": "i", "server": "s", "tool": "t", "result": {"content": content}});
+    let head = "data:image/gif;base64,".len();
+    assert_eq!(sizes(mcp), [head + 4, head + (6 << 20), head + 8]);
+
+    let url = "data:image/png;base64,AAAA";
+    let content = json!([{"type": "inputImage", "imageUrl": url}, {"type": "inputText", "text": "t"}]);
+    let dynamic = json!({"type": "dynamicToolCall", "id": "i", "tool": "t", "contentItems": content});
+    assert_eq!(tool(dynamic).images, [url]);
+
+    let made = |result: &str| tool(json!({"type": "imageGeneration", "id": "i", "result": result})).images;
+    assert_eq!(made("iVBORw0K"), ["data:image/png;base64,iVBORw0K"]);
+    assert_eq!(made("/9j/4AAQ"), ["data:image/jpeg;base64,/9j/4AAQ"]);
+    assert_eq!(made(""), [""; 0]);
+}
+
+#[test]
+fn questions_that_nothing_waits_for_are_part_of_their_message() {
+    let questions = json!([{"title": "Which port?", "options": ["80", "8080"]}, {"title": "Anything else?", "options": null}]);
+    let item = json!({"type": "agentMessage", "id": "m", "text": "I go on.", "delivery": "async", "questions": questions});
+    let ItemKind::AgentMessage { text } = completed(item) else { panic!("no message") };
+    insta::assert_snapshot!(text, @r"
+    I go on.
+
+    **Which port?**
+    - 80
+    - 8080
+
+    **Anything else?**
+
+    *Answer with your next message.*
+    ");
+    let plain =
+        json!({"type": "agentMessage", "id": "m", "text": "Hi.", "delivery": null, "questions": null});
+    assert_eq!(completed(plain), ItemKind::AgentMessage { text: "Hi.".into() });
 }

@@ -1,7 +1,8 @@
 use super::{edge, event, read};
 use crate::codex::inventory::{ASKED, IGNORED, MAPPED, OPTED_OUT};
 use crate::codex::{Heard, Read};
-use crate::core::codex::{CodexAnswer, CodexAsk, CodexReply, CodexRequest, Event, FromCodex};
+use crate::core::asked::{CodexAnswer, CodexAsk};
+use crate::core::codex::{CodexReply, CodexRequest, Event, FromCodex};
 use crate::core::effect::Anomaly;
 use crate::core::ids::{CodexCallId, Generation, RequestId, ThreadId};
 use proptest::prelude::*;

@@ -123,6 +123,8 @@ const SEEN: &str = "ended by the signal it was sent";
 const UNSEEN: &str = "ended on request; codex did not report the signal";
 const UNSEEN_IN_TTY: &str = "ended on request; in a tty codex does not report the signal";
 const UNFOUND: &str = "its processes could not be found, so codex ended its process group at once";
+const AMBIGUOUS: &str = "its processes could not be found, so codex ended its process group at once; \
+                         the code may be its own or stand for that";
 
 impl Way {
     pub(super) fn is_tty(self) -> bool {
@@ -165,6 +167,8 @@ impl Case {
             (Kind::AskedInVain, true) => asked(way).with("escaped", 2),
             (Kind::AskedInVain, false) => asked(way).with("escaped", 2).with("killed", 2),
             (Kind::Killed, _) => return is_one_of(found, &killed(UNSEEN, SEEN, UNSEEN_IN_TTY)),
+            // The sandbox around it keeps its marks: what descends from that is found.
+            (Kind::Unfound, _) if way.is_sandboxed() => asked(way),
             (Kind::Unfound, _) => return check_unfound(found),
             (Kind::Code(code), _) => {
                 told(json!({"exitCode": code}), json!({"by": "itself", "rawCode": code}))
@@ -183,7 +187,10 @@ impl Case {
 
 /// The end of a command that could not be found.
 pub(super) fn check_unfound(told: &Told) -> anyhow::Result<()> {
-    is_one_of(told, &killed(UNFOUND, UNFOUND, UNFOUND))
+    let [unseen, seen, _] = killed(UNFOUND, UNFOUND, UNFOUND);
+    // 1 is Codex's word for its own SIGKILL in a tty, and a code like any other elsewhere.
+    let meta = json!({"by": "client", "reason": AMBIGUOUS, "rawCode": 1});
+    is_one_of(told, &[unseen, seen, self::told(json!({"exitCode": 1}), meta)])
 }
 
 /// By Codex, which says so by a code of its own; now and then it reports the signal instead.

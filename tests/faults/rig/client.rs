@@ -61,7 +61,7 @@ impl Rig {
         self.client(&json!({"jsonrpc": "2.0", "id": id, "result": outcome}));
     }
 
-    fn client(&mut self, message: &Value) {
+    pub(crate) fn client(&mut self, message: &Value) {
         let line = message.to_string();
         self.note("client", &line);
         self.step(Arrival::ClientLine(line.as_bytes()));

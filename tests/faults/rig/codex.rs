@@ -115,6 +115,17 @@ impl Rig {
         self.codex(json!({"id": request, "method": method, "params": params}));
     }
 
+    /// The results that a request of Codex's was answered with.
+    pub(crate) fn answered(&self, request: u32) -> Vec<Value> {
+        let its = self.answers.iter().filter(|it| it["id"] == request && it["error"].is_null());
+        its.map(|it| it["result"].clone()).collect()
+    }
+
+    /// Whether a request of Codex's was answered with an error.
+    pub(crate) fn refused(&self, request: u32) -> bool {
+        self.answers.iter().any(|it| it["id"] == request && it["error"].is_object())
+    }
+
     pub(crate) fn dies(&mut self) {
         self.dies_of("signal 9", None);
     }

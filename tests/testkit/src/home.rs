@@ -30,6 +30,7 @@ pub struct Config {
     model: String,
     approval_policy: String,
     sandbox_mode: String,
+    stream_retries: u32,
     top: String,
     tables: String,
     features: String,
@@ -44,6 +45,7 @@ impl Config {
             model: "gpt-5.5".to_owned(),
             approval_policy: "never".to_owned(),
             sandbox_mode: "danger-full-access".to_owned(),
+            stream_retries: 0,
             top: String::new(),
             tables: String::new(),
             features: String::new(),
@@ -76,6 +78,13 @@ impl Config {
     #[must_use]
     pub fn needs_account(mut self) -> Self {
         self.needs_account = true;
+        self
+    }
+
+    /// How often Codex asks again when the stream of a response breaks; each time after a longer pause.
+    #[must_use]
+    pub fn stream_retries(mut self, n: u32) -> Self {
+        self.stream_retries = n;
         self
     }
 
@@ -134,7 +143,7 @@ impl Config {
         ] {
             writeln!(toml, "{name} = \"{value}\"").expect("writing to a string never fails");
         }
-        let Self { base_url, top, tables, features, needs_account, .. } = self;
+        let Self { base_url, stream_retries, top, tables, features, needs_account, .. } = self;
         // Retries would hide a scripted failure, and websockets are not what the model server speaks.
         toml + &format!(
             r#"model_provider = "scripted"
@@ -149,7 +158,7 @@ base_url = "{base_url}"
 wire_api = "responses"
 requires_openai_auth = {needs_account}
 request_max_retries = 0
-stream_max_retries = 0
+stream_max_retries = {stream_retries}
 supports_websockets = false
 
 {tables}

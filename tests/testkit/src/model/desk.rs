@@ -76,7 +76,9 @@ fn filled(step: Step, outputs: &str) -> Result<Step, String> {
             | Action::Gate(_)
             | Action::Http(_)
             | Action::EndTurn(_)
-            | Action::Cut) => action,
+            | Action::Cut
+            | Action::Fail(_)
+            | Action::Header(..)) => action,
         })
     };
     step.0.into_iter().map(fill_action).collect::<Result<_, _>>().map(Step)

@@ -70,6 +70,10 @@ pub enum Action {
     EndTurn(bool),
     /// Breaks the connection in the middle of the response.
     Cut,
+    /// Ends the response as failed, with this `code` and `message`.
+    Fail(Fail),
+    /// A header of the response, wherever it stands in the step.
+    Header(String, String),
 }
 
 impl Action {
@@ -112,6 +116,15 @@ impl Action {
     pub fn http_body(status: u16, body: Value) -> Self {
         let body = Some(body);
         Self::Http(Failure { status, body })
+    }
+
+    /// A response that fails after it began.
+    pub fn fail(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Fail(Fail { code: code.into(), message: message.into() })
+    }
+
+    pub fn header(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self::Header(name.into(), value.into())
     }
 
     #[must_use]
@@ -219,6 +232,13 @@ pub struct Failure {
     pub(super) status: u16,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<Value>,
+}
+
+/// Why a response failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fail {
+    pub(super) code: String,
+    pub(super) message: String,
 }
 
 impl From<Say> for Action {

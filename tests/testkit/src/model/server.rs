@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -89,11 +89,32 @@ async fn respond(request: Request, desk: &Desks) -> Answer {
         let body = failure.body.clone().unwrap_or_else(|| error_body("scripted error"));
         return json_answer(status, &body);
     }
+    let headers: Vec<_> = step.0.iter().filter_map(as_header).collect();
     let events = StreamBody::new(stream::events(Arc::clone(desk), step));
     let mut answer = Response::new(events.boxed_unsync());
+    answer.headers_mut().extend(headers);
     let event_stream = hyper::header::HeaderValue::from_static("text/event-stream");
     answer.headers_mut().insert(CONTENT_TYPE, event_stream);
     answer
+}
+
+fn as_header(action: &Action) -> Option<(HeaderName, HeaderValue)> {
+    match action {
+        Action::Header(name, value) => {
+            let name = name.parse().expect("a script has good names of headers");
+            Some((name, value.parse().expect("a script has good values of headers")))
+        }
+        Action::Say(_)
+        | Action::Reason(_)
+        | Action::Call(_)
+        | Action::Custom(_)
+        | Action::WaitMs(_)
+        | Action::Gate(_)
+        | Action::Http(_)
+        | Action::EndTurn(_)
+        | Action::Cut
+        | Action::Fail(_) => None,
+    }
 }
 
 fn as_failure(action: &Action) -> Option<&Failure> {
@@ -106,7 +127,9 @@ fn as_failure(action: &Action) -> Option<&Failure> {
         | Action::WaitMs(_)
         | Action::Gate(_)
         | Action::EndTurn(_)
-        | Action::Cut => None,
+        | Action::Cut
+        | Action::Fail(_)
+        | Action::Header(..) => None,
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn events(desk: Desks, step: Step) -> impl Stream<Item = io::Result<F
         let response_id = fresh("resp");
         yield event("response.created", json!({"response": {"id": response_id, "status": "in_progress"}}));
         let mut end_turn = None;
+        let mut has_failed = false;
         for (index, action) in step.0.into_iter().enumerate() {
             match action {
                 Action::Say(say) => {
@@ -48,11 +49,19 @@ pub(super) fn events(desk: Desks, step: Step) -> impl Stream<Item = io::Result<F
                 Action::WaitMs(_) | Action::Gate(_) => pass(&desk, &action).await,
                 Action::EndTurn(end) => end_turn = Some(end),
                 Action::Cut => Err(io::Error::other("the script cuts the connection"))?,
+                Action::Fail(fail) => {
+                    let error = json!({"code": fail.code, "message": fail.message});
+                    yield event("response.failed", json!({"response": {"id": response_id, "error": error}}));
+                    has_failed = true;
+                }
+                Action::Header(..) => {}
                 Action::Http(_) => Err(io::Error::other("an http error must come before the response"))?,
             }
         }
         unfinished.0 = None;
-        yield completed(&response_id, end_turn);
+        if !has_failed {
+            yield completed(&response_id, end_turn);
+        }
     }
 }
 
@@ -73,7 +82,9 @@ pub(super) async fn pass(desk: &watch::Sender<Desk>, action: &Action) {
         | Action::Custom(_)
         | Action::Http(_)
         | Action::EndTurn(_)
-        | Action::Cut => {}
+        | Action::Cut
+        | Action::Fail(_)
+        | Action::Header(..) => {}
     }
 }
 

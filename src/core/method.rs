@@ -1,0 +1,38 @@
+//! The names that our requests to Codex have on the wire.
+
+use super::codex::CodexRequest;
+
+impl CodexRequest {
+    /// The wire's method name.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::ThreadStart { .. } => "thread/start",
+            Self::ThreadResume { .. } => "thread/resume",
+            Self::ThreadList { .. } => "thread/list",
+            Self::ItemsList { .. } => "thread/items/list",
+            Self::Unsubscribe { .. } => "thread/unsubscribe",
+            Self::TurnStart { .. } => "turn/start",
+            Self::TurnSteer { .. } => "turn/steer",
+            Self::TurnInterrupt { .. } => "turn/interrupt",
+            Self::TerminalsList { .. } => "thread/backgroundTerminals/list",
+            Self::Terminate { .. } => "thread/backgroundTerminals/terminate",
+            Self::Clean { .. } => "thread/backgroundTerminals/clean",
+            Self::ModelList { .. } => "model/list",
+            Self::AccountRead => "account/read",
+            Self::LoginStart(_) => "account/login/start",
+            Self::LoginCancel { .. } => "account/login/cancel",
+            Self::Logout => "account/logout",
+            Self::ProfileList { .. } => "permissionProfile/list",
+            Self::LoadedList => "thread/loaded/list",
+            Self::ConfigRead => "config/read",
+            Self::LookAt { .. } => "fs/getMetadata",
+            Self::GoalGet { .. } => "thread/goal/get",
+            Self::GoalPause { .. } => "thread/goal/set",
+            Self::GoalClear { .. } => "thread/goal/clear",
+            Self::QueueList { .. } => "thread/queue/list",
+            Self::QueueDelete { .. } => "thread/queue/delete",
+            Self::Inquiry(inquiry) => inquiry.method(),
+        }
+    }
+}

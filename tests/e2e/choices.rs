@@ -1,0 +1,113 @@
+//! What the client chooses is what Codex works with: instructions, speed, permission profiles.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use testkit::belief::Version;
+use testkit::home::Config;
+use testkit::model::{Script, exec, say};
+
+use crate::session::Session;
+use crate::stage::{Casting, play, play_with};
+
+in_both_versions!(instructions, speed, profile, what_is_not_offered);
+
+async fn instructions(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        for (mode, text) in [("append", "Speak like a pirate."), ("override", "Speak like a sailor.")] {
+            let prompt = json!({"mode": mode, "content": [{"type": "text", "text": text}]});
+            let params = json!({"cwd": stage.home.workspace(), "mcpServers": [], "systemPrompt": prompt});
+            let answer = client.call("new", params).await?;
+            let id = answer["sessionId"].as_str().context("a session has an id")?.to_owned();
+            let session = Session { client: &client, id };
+            session.turn(&Script::new().step(say("Arr.")).prompt("hello")).await?;
+            let requests = stage.model.requests();
+            let request = &requests.last().context("the model was asked")?.body;
+            let input = request["input"].to_string();
+            assert!(input.contains(text), "{mode}: {input}");
+            let has_codexs = input.contains("You are Codex");
+            assert_eq!(has_codexs, mode == "append", "{mode}: {input}");
+        }
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Sets an option and returns all of them as they are then.
+async fn choose(session: &Session<'_>, option: &str, value: &str) -> anyhow::Result<Value> {
+    let choice = json!({"sessionId": session.id, "configId": option, "value": value});
+    session.client.call("setOption", choice).await
+}
+
+fn current(answer: &Value, option: &str) -> Value {
+    let options = answer["configOptions"].as_array().into_iter().flatten();
+    let mut its = options.filter(|it| it["id"] == option || it["configId"] == option);
+    its.next().map(|it| it["currentValue"].clone()).unwrap_or_default()
+}
+
+async fn speed(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let answer = choose(&session, "speed", "priority").await?;
+        assert_eq!(current(&answer, "speed"), "priority");
+        for (value, sent) in [("priority", json!("priority")), ("default", Value::Null)] {
+            choose(&session, "speed", value).await?;
+            session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
+            let requests = stage.model.requests();
+            let request = &requests.last().context("the model was asked")?.body;
+            assert_eq!(request["service_tier"], sent, "{value}");
+        }
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn profile(version: Version) {
+    let careful = |config: Config| {
+        config.tables("[permissions.careful]\ndescription = \"Reads only\"\nextends = \":read-only\"\n")
+    };
+    play_with(careful, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let is_offered = |it: &Value| {
+            let is_options = it["sessionUpdate"] == "config_option_update";
+            (is_options && it.to_string().contains("permissions:careful")).then_some(())
+        };
+        session.update("the profile", 0, is_offered).await?;
+        let answer = choose(&session, "mode", "permissions:careful").await?;
+        assert_eq!(current(&answer, "mode"), "permissions:careful");
+        let script =
+            Script::new().step(exec("touch made").id("cmd").yield_ms(30_000)).step(say("Was it made?"));
+        session.turn(&script.prompt("make")).await?;
+        assert!(!stage.home.workspace().join("made").exists(), "the profile is not the one that holds");
+        choose(&session, "mode", "full-access").await?;
+        let script = Script::new().step(exec("touch made").id("again").yield_ms(30_000)).step(say("Now."));
+        session.turn(&script.prompt("make")).await?;
+        assert!(stage.home.workspace().join("made").exists(), "the profile still holds");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn what_is_not_offered(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let before = choose(&session, "mode", "read-only").await?;
+        for (option, value) in
+            [("speed", "warp"), ("mode", "permissions:none"), ("model", "none"), ("x", "y")]
+        {
+            let choice = json!({"sessionId": session.id, "configId": option, "value": value});
+            let error = client.refused("setOption", choice).await?;
+            assert_eq!(error["code"], -32602, "{option} {value}: {error}");
+        }
+        assert_eq!(choose(&session, "mode", "read-only").await?, before, "something changed");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
