@@ -288,12 +288,15 @@ async fn app_server_killed_before_held_prompts(version: Version) {
         }
         client.outcome(two.answer).await?.expect_err("what was steered was lost");
         client.outcome(three.answer).await?.expect("what was held goes on");
-        session
-            .update("text of the third", three.from, |it| {
-                let is_text = it["sessionUpdate"] == "agent_message_chunk";
-                (is_text && it["content"]["text"] == "three").then_some(())
-            })
-            .await?;
+        let is_text =
+            |it: &Value| it["sessionUpdate"] == "agent_message_chunk" && it["content"]["text"] == "three";
+        let text = |it: &Seen| {
+            it.updates(&session.id, three.from).find_map(|(at, update)| is_text(update).then_some(at))
+        };
+        let said = client.wait("text of the third", text).await?;
+        if version == Version::V2 {
+            session.update("end of the third", said, |update| is_end(update).then_some(())).await?;
+        }
         works_again(&session).await?;
         assert!(!session.text(0).contains("two"), "a refused prompt was run");
         client.end().await?;
