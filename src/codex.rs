@@ -10,6 +10,7 @@ mod decision;
 mod diff;
 mod elicit;
 mod event;
+mod inquiry;
 pub mod inventory;
 mod item;
 mod mcp;
@@ -40,7 +41,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Methods of ours with answers of any size, largest first.
-const LARGE: [&str; 3] = ["thread/items/list", "thread/list", "model/list"];
+const LARGE: [&str; 4] = ["thread/items/list", "thread/list", "mcpServerStatus/list", "model/list"];
 
 /// Who we say we are in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,8 @@ mod approvals;
 mod cancels;
 #[path = "faults/children.rs"]
 mod children;
+#[path = "faults/commands.rs"]
+mod commands;
 #[path = "faults/deaths.rs"]
 mod deaths;
 #[path = "faults/hangs.rs"]

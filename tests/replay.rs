@@ -12,6 +12,8 @@ mod recording;
 mod scene;
 #[path = "replay/server.rs"]
 mod server;
+#[path = "replay/service.rs"]
+mod service;
 #[path = "replay/standing.rs"]
 mod standing;
 #[path = "replay/story.rs"]

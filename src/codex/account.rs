@@ -1,6 +1,7 @@
 //! The account on Codex's wire: who is signed in, and sign-ins.
 
 use super::misfit::{Misfit, decode_json};
+use super::place::one_line;
 use crate::core::codex::{CodexReply, Event};
 use crate::core::ids::LoginId;
 use crate::core::sign_in::{LoginEnd, LoginKind, LoginStarted};
@@ -11,15 +12,42 @@ use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireAccount {
-    account: Option<IgnoredAny>,
+struct WireAccountRead {
+    account: Option<WireAccount>,
     requires_openai_auth: bool,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAccount {
+    #[serde(rename = "type")]
+    kind: String,
+    email: Option<String>,
+    plan_type: Option<String>,
+    workspace_name: Option<String>,
+}
+
 /// The answer to `account/read`.
+///
+/// # Errors
+/// The first field that does not fit.
 pub(crate) fn decode_account(result: &RawValue) -> Result<CodexReply, Misfit> {
-    let WireAccount { account, requires_openai_auth } = decode_json(result)?;
-    Ok(CodexReply::Account { signed_in: account.is_some(), required: requires_openai_auth })
+    let wire: WireAccountRead = decode_json(result)?;
+    let who = wire.account.map(|it| {
+        let kind = match it.kind.as_str() {
+            "apiKey" => "an API key",
+            "chatgpt" => "ChatGPT",
+            "amazonBedrock" => "Amazon Bedrock",
+            "gcp" => "Google Cloud",
+            other => other,
+        };
+        let email = it.email.map(|email| format!(" as {email}")).unwrap_or_default();
+        let more = [it.plan_type.map(|plan| format!("plan {plan}")), it.workspace_name];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        one_line(&format!("{kind}{email}{more}"))
+    });
+    Ok(CodexReply::Account { who, required: wire.requires_openai_auth })
 }
 
 #[derive(Deserialize)]

@@ -45,6 +45,7 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         }),
         "item/fileChange/patchUpdated" => decode_json(params).map(patch),
         "rawResponseItem/completed" => raw_output(method, decode_json(params)?),
+        "skills/changed" => Ok(Event::SkillsChanged),
         "turn/started" => thread::turn_started(params),
         "turn/completed" => thread::turn_completed(params),
         "turn/plan/updated" => thread::plan(params),

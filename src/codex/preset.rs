@@ -3,6 +3,7 @@
 //! Owns both spellings of the sandbox: the mode of `thread/start` and the policy of a turn.
 
 use crate::core::codex::Preset;
+use crate::core::rules::{CollaborationMode, Rules};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,6 +12,12 @@ use serde_json::{Value, json};
 struct WireSandbox<'a> {
     #[serde(borrow, rename = "type")]
     kind: &'a str,
+}
+
+#[derive(Deserialize)]
+struct WireCollaboration<'a> {
+    #[serde(borrow)]
+    mode: &'a str,
 }
 
 /// The profile that made the permissions.
@@ -34,6 +41,23 @@ pub(crate) fn decode_preset(approval: Option<&RawValue>, sandbox: Option<&RawVal
         ("\"on-request\"", "readOnly") => Some(Preset::ReadOnly),
         ("\"on-request\"", "workspaceWrite") => Some(Preset::Auto),
         ("\"never\"", "dangerFullAccess") => Some(Preset::FullAccess),
+        _ => None,
+    }
+}
+
+/// The same two in Codex's words. A granular policy is an object, with no word.
+pub(crate) fn decode_rules(approval: Option<&RawValue>, sandbox: Option<&RawValue>) -> Option<Rules> {
+    let sandbox: WireSandbox<'_> = serde_json::from_str(sandbox?.get()).ok()?;
+    let approval = serde_json::from_str(approval?.get()).unwrap_or_else(|_| "granular".to_owned());
+    Some(Rules { approval, sandbox: sandbox.kind.to_owned() })
+}
+
+/// The mode of a `collaborationMode`; `None` for one that is new.
+pub(crate) fn decode_collaboration(raw: Option<&RawValue>) -> Option<CollaborationMode> {
+    let wire: WireCollaboration<'_> = serde_json::from_str(raw?.get()).ok()?;
+    match wire.mode {
+        "default" => Some(CollaborationMode::Default),
+        "plan" => Some(CollaborationMode::Plan),
         _ => None,
     }
 }

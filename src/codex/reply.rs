@@ -1,16 +1,18 @@
 //! Codex's answers to our requests, read by the method that was asked.
 
 use super::account::{decode_account, decode_login};
+use super::inquiry::decode_told;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
-use super::preset::{WireProfile, decode_preset};
+use super::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use super::standing;
 use crate::core::codex::{
-    CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Model, Profile, ThreadEntry,
-    ThreadOpened, Tier,
+    CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
+use crate::core::models::{Model, Tier};
+use crate::core::request::ThreadEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -71,7 +73,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
             let WireMetadata { is_directory } = decode_json(result)?;
             Ok(CodexReply::LookedAt { is_directory })
         }
-        _ => Ok(CodexReply::Done),
+        _ => Ok(decode_told(method, result)?.unwrap_or(CodexReply::Done)),
     }
 }
 
@@ -123,6 +125,8 @@ struct WireOpened<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox: Option<&'a RawValue>,
+    #[serde(borrow)]
+    collaboration_mode: Option<&'a RawValue>,
     active_permission_profile: Option<WireProfile>,
     service_tier: Option<String>,
     initial_turns_page: Option<WireTurns>,
@@ -153,6 +157,8 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
             preset: decode_preset(wire.approval_policy, wire.sandbox),
             profile: wire.active_permission_profile.and_then(WireProfile::configured),
             tier: wire.service_tier,
+            rules: decode_rules(wire.approval_policy, wire.sandbox),
+            collaboration: decode_collaboration(wire.collaboration_mode),
         },
     })
 }

@@ -2,12 +2,14 @@
 
 use super::ClientInfo;
 use super::account::encode_login;
+use super::inquiry::encode_inquiry;
 use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::request::{Instructions, McpServer};
+use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
@@ -67,6 +69,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("model", choices.model.as_deref());
             params.add("additionalContext", context.as_deref().map(encode_context));
             params.add("effort", choices.effort.as_deref());
+            params.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
             params.add("serviceTier", choices.tier.as_deref());
             params.add("permissions", choices.profile.as_deref());
             params.add("approvalPolicy", approval(choices));
@@ -116,6 +119,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cursor", cursor.as_deref());
             params.done()
         }
+        CodexRequest::Inquiry(inquiry) => encode_inquiry(inquiry),
         CodexRequest::AccountRead | CodexRequest::Logout => json!({}),
         CodexRequest::ConfigRead => json!({"includeLayers": false}),
         CodexRequest::LoginStart(kind) => encode_login(kind),
@@ -124,6 +128,17 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::LoadedList => json!({"limit": 1}),
         CodexRequest::LookAt { path } => json!({"path": path}),
     }
+}
+
+/// Without instructions of ours: Codex has its own for each mode. It sets model and effort too.
+fn encode_collaboration(it: &Collaboration) -> Value {
+    let mode = match it.mode {
+        CollaborationMode::Default => "default",
+        CollaborationMode::Plan => "plan",
+    };
+    json!({"mode": mode, "settings": {
+        "model": it.model, "reasoning_effort": it.effort, "developer_instructions": null,
+    }})
 }
 
 // A profile says what may be done without asking; whether to ask for more is not in it.

@@ -3,6 +3,7 @@
 mod asks;
 mod calls;
 mod events;
+mod inquiry;
 mod items;
 mod recordings;
 mod standing;

@@ -103,7 +103,7 @@ impl Core {
             self.account.reading = None;
         }
         match result {
-            Ok(CodexReply::Account { signed_in: false, required: true }) => {
+            Ok(CodexReply::Account { who: None, required: true }) => {
                 self.account.is_good = false;
                 self.signed_out(now, out);
             }

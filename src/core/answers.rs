@@ -1,6 +1,7 @@
 //! Codex's answers, handed to whoever asked, and its requests, handed to the session.
 
 use super::asked::CodexAsk;
+use super::asking::Question;
 use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::effect::{Anomaly, Effect, Effects};
 use super::failure::Failure;
@@ -100,6 +101,18 @@ impl Core {
             Purpose::Unqueue { session, item } => {
                 self.with(now, &session, out, |session, cx| session.unqueue_answered(cx, &item, result));
             }
+            Purpose::Skills { session, asked } => {
+                self.with(now, &session, out, |session, cx| session.skills_read(cx, asked, result));
+            }
+            Purpose::Local { session, key, question } => {
+                if question == Question::Logout && result.is_ok() {
+                    self.has_signed_out();
+                }
+                self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
+            }
+            Purpose::Begin { session, key } => {
+                self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));
+            }
             Purpose::Parting => {
                 if let Err(error) = result {
                     out.anomaly(Anomaly::CodexRefused {
@@ -118,7 +131,10 @@ impl Core {
         out: &mut Effects,
     ) {
         match result {
-            Ok(_) => {
+            Ok(reply) => {
+                if let CodexReply::Initialized { user_agent } = reply {
+                    self.link.codex = version(&user_agent);
+                }
                 self.link.ready(out);
                 if !self.models.is_known() {
                     self.link.call(Purpose::Models, CodexRequest::ModelList { cursor: None }, out);
@@ -310,6 +326,7 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::Goal(_)
             | CodexReply::Queued { .. }
             | CodexReply::Deleted(_)
+            | CodexReply::Told(_)
             | CodexReply::Account { .. }
             | CodexReply::LoginStarted(_)
             | CodexReply::LookedAt { .. }
@@ -317,6 +334,12 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
         ) => Err(unexpected()),
         Err(error) => Err(error),
     }
+}
+
+// `name/0.171.0 (system; …) …`
+fn version(user_agent: &str) -> Option<String> {
+    let (_, rest) = user_agent.split_once('/')?;
+    rest.split_whitespace().next().map(str::to_owned)
 }
 
 fn unexpected() -> CodexError {

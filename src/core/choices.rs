@@ -1,4 +1,4 @@
-//! Config options of a session: mode, model, effort, speed, wake.
+//! Config options of a session: mode, model, effort, speed, collaboration, wake.
 //!
 //! Shows what is chosen; Codex learns it with the next turn.
 
@@ -6,13 +6,18 @@ use super::codex::{Choices, Holds, Preset, Profile, ThreadOpened};
 use super::failure::Failure;
 use super::models::Catalogue;
 use super::request::OptionInput;
+use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::update::{ConfigOption, OptionCategory, OptionValue};
 
 const MODEL: &str = "model";
 const EFFORT: &str = "effort";
 const MODE: &str = "mode";
 const SPEED: &str = "speed";
+const COLLABORATION: &str = "collaboration";
 const WAKE: &str = "wake";
+/// Values of the collaboration mode.
+const DEFAULT: &str = "default";
+const PLAN: &str = "plan";
 const ON: &str = "on";
 const OFF: &str = "off";
 /// Codex's name for no tier in particular.
@@ -33,21 +38,31 @@ pub(crate) struct Chosen {
     wake: bool,
     /// Chosen since the last turn began.
     fresh: Choices,
+    /// The collaboration mode was chosen since.
+    is_mode_fresh: bool,
 }
 
 impl Chosen {
     pub(crate) fn of(thread: &ThreadOpened) -> Self {
-        Self { holds: thread.holds.clone(), profiles: Vec::new(), wake: false, fresh: Choices::default() }
+        let mut holds = thread.holds.clone();
+        holds.collaboration.get_or_insert_default();
+        Self { holds, profiles: Vec::new(), wake: false, fresh: Choices::default(), is_mode_fresh: false }
     }
 
     /// The thread was loaded again; what was chosen since the last turn still holds.
     pub(crate) fn renew(&mut self, thread: &ThreadOpened) {
+        // One that says nothing, as a new one does, may not know the mode.
+        let is_default = self.collaboration() == CollaborationMode::Default;
+        self.is_mode_fresh |= thread.holds.collaboration.is_none() && !is_default;
         self.learn(&thread.holds);
     }
 
     /// Codex says what holds now; what was chosen since wins until it is told.
     /// Returns whether anything shown changed.
     pub(crate) fn learn(&mut self, told: &Holds) -> bool {
+        if told.rules.is_some() {
+            self.holds.rules.clone_from(&told.rules);
+        }
         let before = self.holds.clone();
         if self.fresh.model.is_none() {
             self.holds.model.clone_from(&told.model);
@@ -62,6 +77,9 @@ impl Chosen {
             self.holds.preset = told.preset;
             self.holds.profile.clone_from(&told.profile);
         }
+        if !self.is_mode_fresh {
+            self.holds.collaboration = told.collaboration.or(self.holds.collaboration);
+        }
         before != self.holds
     }
 
@@ -72,6 +90,26 @@ impl Chosen {
         is_news
     }
 
+    /// Chooses how Codex works together with the user.
+    pub(crate) fn collaborate(&mut self, mode: CollaborationMode) {
+        self.holds.collaboration = Some(mode);
+        self.is_mode_fresh = true;
+    }
+
+    pub(crate) fn collaboration(&self) -> CollaborationMode {
+        self.holds.collaboration.unwrap_or_default()
+    }
+
+    /// What Codex said of approval and sandbox last.
+    pub(crate) fn rules(&self) -> Option<&Rules> {
+        self.holds.rules.as_ref()
+    }
+
+    /// What a command that only reads runs under.
+    pub(crate) fn preset(&self) -> Option<Preset> {
+        self.holds.preset
+    }
+
     /// Whether the end of background work starts a turn.
     pub(crate) fn wakes(&self) -> bool {
         self.wake
@@ -79,7 +117,12 @@ impl Chosen {
 
     /// What the next turn has to be told; it is told once.
     pub(crate) fn take_fresh(&mut self) -> Choices {
-        std::mem::take(&mut self.fresh)
+        let mut fresh = std::mem::take(&mut self.fresh);
+        if std::mem::take(&mut self.is_mode_fresh) {
+            let (model, effort) = (self.holds.model.clone(), self.holds.effort.clone());
+            fresh.collaboration = Some(Collaboration { mode: self.collaboration(), model, effort });
+        }
+        fresh
     }
 
     /// The turn was not started: its choices are still to be told.
@@ -91,6 +134,7 @@ impl Chosen {
         if self.fresh.preset.is_none() && self.fresh.profile.is_none() {
             (self.fresh.preset, self.fresh.profile) = (choices.preset, choices.profile);
         }
+        self.is_mode_fresh |= choices.collaboration.is_some();
     }
 
     /// Chooses a value.
@@ -125,6 +169,10 @@ impl Chosen {
                 self.holds.effort = Some(value.clone());
                 self.fresh.effort = Some(value.clone());
             }
+            COLLABORATION => self.collaborate(match value.as_str() {
+                PLAN => CollaborationMode::Plan,
+                _ => CollaborationMode::Default,
+            }),
             SPEED => {
                 self.holds.tier = Some(value.clone());
                 self.fresh.tier = Some(value.clone());
@@ -140,16 +188,11 @@ impl Chosen {
         let mut options = vec![self.mode(), self.model(models)];
         options.extend(self.effort(models));
         options.extend(self.speed(models));
-        options.push(self.wake());
+        options.extend([self.collaboration_option(), self.wake()]);
         options
     }
 
     fn wake(&self) -> ConfigOption {
-        let value = |value: &str, name: &str, description: &str| OptionValue {
-            value: value.to_owned(),
-            name: name.to_owned(),
-            description: Some(description.to_owned()),
-        };
         ConfigOption {
             id: WAKE,
             name: "When background work ends",
@@ -161,6 +204,24 @@ impl Chosen {
             values: vec![
                 value(OFF, "Wait", "The agent hears of it with your next prompt, if you stopped it"),
                 value(ON, "Wake the agent", "A turn starts that tells the agent what ended, and how"),
+            ],
+        }
+    }
+
+    fn collaboration_option(&self) -> ConfigOption {
+        ConfigOption {
+            id: COLLABORATION,
+            name: "Collaboration",
+            description: Some("How Codex works with you, from the next turn on"),
+            category: None,
+            current: match self.collaboration() {
+                CollaborationMode::Default => DEFAULT,
+                CollaborationMode::Plan => PLAN,
+            }
+            .to_owned(),
+            values: vec![
+                value(DEFAULT, "Default", "Does what you ask"),
+                value(PLAN, "Plan", "Talks a plan over with you and changes nothing"),
             ],
         }
     }
@@ -338,6 +399,10 @@ impl Preset {
             description: Some(description.to_owned()),
         }
     }
+}
+
+fn value(value: &str, name: &str, description: &str) -> OptionValue {
+    OptionValue { value: value.to_owned(), name: name.to_owned(), description: Some(description.to_owned()) }
 }
 
 fn profile(id: &str, description: Option<String>) -> OptionValue {

@@ -8,9 +8,12 @@ use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
+use super::inquiry::{Inquiry, Told};
 use super::limits::RateLimit;
+use super::models::Model;
 use super::queued::QueuedMessage;
-use super::request::{Instructions, McpServer, PromptPart};
+use super::request::{Instructions, McpServer, PromptPart, ThreadEntry};
+use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
 
@@ -116,6 +119,8 @@ pub enum CodexRequest {
     QueueList { thread: ThreadId, cursor: Option<String> },
     /// `thread/queue/delete`; `message` is Codex's id of it.
     QueueDelete { thread: ThreadId, message: String },
+    /// What a slash command asks.
+    Inquiry(Inquiry),
 }
 
 /// Settings for a thread or for a turn and those after it; `None` keeps Codex's own.
@@ -128,6 +133,8 @@ pub struct Choices {
     pub profile: Option<String>,
     /// Id of a service tier.
     pub tier: Option<String>,
+    /// For a turn only.
+    pub collaboration: Option<Collaboration>,
 }
 
 /// Approval and sandbox together.
@@ -178,9 +185,12 @@ pub enum CodexReply {
     },
     /// `thread/queue/delete`: whether it was there.
     Deleted(bool),
+    /// To an inquiry.
+    Told(Told),
     /// `account/read`; `required` by the model provider.
     Account {
-        signed_in: bool,
+        /// Kind, name and plan in words; `None` for nobody.
+        who: Option<String>,
         required: bool,
     },
     /// `account/login/start`.
@@ -217,6 +227,10 @@ pub struct Holds {
     pub profile: Option<String>,
     /// Id of the service tier; `None`: the model's own.
     pub tier: Option<String>,
+    /// What holds without a preset.
+    pub rules: Option<Rules>,
+    /// `None` where Codex does not say.
+    pub collaboration: Option<CollaborationMode>,
 }
 
 /// A permission profile of the configuration.
@@ -224,15 +238,6 @@ pub struct Holds {
 pub struct Profile {
     pub id: String,
     pub description: Option<String>,
-}
-
-/// One line of `thread/list`. Times in seconds since the epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadEntry {
-    pub thread: ThreadId,
-    pub cwd: String,
-    pub title: Option<String>,
-    pub updated_at: Option<i64>,
 }
 
 /// One item of a thread's history.
@@ -250,29 +255,6 @@ pub struct LiveTerminal {
     /// The bare script.
     pub command: String,
     pub cwd: String,
-}
-
-/// A model that can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
-    pub slug: String,
-    pub name: String,
-    pub description: String,
-    pub hidden: bool,
-    /// Value and description, in Codex's order.
-    pub efforts: Vec<(String, String)>,
-    pub default_effort: Option<String>,
-    pub tiers: Vec<Tier>,
-    pub default_tier: Option<String>,
-    pub is_default: bool,
-}
-
-/// A speed that a model can be had in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tier {
-    pub id: String,
-    pub name: String,
-    pub description: String,
 }
 
 /// A notification about one thread or about the whole app-server.
@@ -304,6 +286,8 @@ pub enum Event {
         /// The turn that all of this goes back to: another one in the thread of a subagent.
         root: Option<TurnId>,
     },
+    /// The skills on disk changed; how, the list tells.
+    SkillsChanged,
     TurnCompleted {
         thread: ThreadId,
         turn: TurnId,

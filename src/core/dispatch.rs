@@ -88,6 +88,9 @@ impl Core {
                 Timer::Survey { session } => {
                     self.with(now, &session, out, |session, cx| session.survey_bound(cx));
                 }
+                Timer::Local { session, key } => {
+                    self.with(now, &session, out, |session, cx| session.told_bound(cx, &key));
+                }
                 Timer::Standing { session } => {
                     self.with(now, &session, out, |session, cx| session.look_at_standing(cx));
                 }

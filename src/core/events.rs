@@ -46,9 +46,9 @@ impl Core {
             }
             Event::TurnStarted { thread, turn, root } => {
                 if !self.sessions.contains_key(&self.renewals.session(&thread)) {
-                    self.child_works(&thread, &turn, root);
+                    self.child_works(&thread, &turn, root.clone());
                 }
-                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn));
+                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn, root));
             }
             Event::TurnCompleted { thread, turn, end } => {
                 self.child_rests(now, &thread, out);
@@ -96,6 +96,7 @@ impl Core {
             Event::TokenUsage { thread, turn, used, window } => {
                 self.on(now, &thread, out, "usage", |session, cx| {
                     if let Some(size) = window {
+                        session.usage = Some((used, size));
                         session.emit(cx, Update::Usage { used, size });
                     }
                     session.step_is_over(cx, &turn);
@@ -156,6 +157,12 @@ impl Core {
             }
             Event::Misfit { thread } => {
                 self.on(now, &thread, out, "misfit", |session, cx| session.poll_terminals(cx));
+            }
+            Event::SkillsChanged => {
+                let (sessions, mut cx) = self.split(now, out);
+                for session in sessions.values_mut() {
+                    session.read_skills(&mut cx);
+                }
             }
             Event::Ignored { .. } => {}
             Event::Unmapped { method } => out.anomaly(Anomaly::Unmapped { method }),

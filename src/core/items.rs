@@ -32,6 +32,8 @@ impl Session {
                 self.ledger.remember(&id, turn);
                 self.message_inserted(cx, &id, key, content);
             }
+            // What the reviewer writes is data; the review comes as a message of its own, and whole.
+            ItemKind::AgentMessage { .. } if self.is_reviewing() => {}
             ItemKind::AgentMessage { text } | ItemKind::Plan { text } => {
                 self.text(cx, &id, 0, &text, Voice::Agent)
             }
@@ -91,6 +93,9 @@ impl Session {
 
     /// More text of an agent message or of a plan.
     pub(crate) fn agent_delta(&mut self, cx: &mut Cx<'_>, item: &ItemId, text: &str) {
+        if self.is_reviewing() {
+            return;
+        }
         self.text(cx, item, 0, text, Voice::Agent);
     }
 

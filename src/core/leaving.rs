@@ -79,6 +79,9 @@ impl Core {
                 | Purpose::GoalStop { .. }
                 | Purpose::Queue { .. }
                 | Purpose::Unqueue { .. }
+                | Purpose::Skills { .. }
+                | Purpose::Local { .. }
+                | Purpose::Begin { .. }
                 | Purpose::Look { .. }
                 | Purpose::Unwanted
                 | Purpose::Parting

@@ -2,6 +2,7 @@
 //!
 //! Does not know sessions: a `Purpose` says who waits for an answer.
 
+use super::asking::Question;
 use super::codex::CodexRequest;
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
@@ -115,6 +116,22 @@ pub(crate) enum Purpose {
         session: SessionId,
         item: ItemId,
     },
+    /// `skills/list`.
+    Skills {
+        session: SessionId,
+        asked: u64,
+    },
+    /// For a prompt that is answered here.
+    Local {
+        session: SessionId,
+        key: PromptKey,
+        question: Question,
+    },
+    /// A compaction or a review is started.
+    Begin {
+        session: SessionId,
+        key: PromptKey,
+    },
     /// `clean` or `unsubscribe` of a closing session: nobody waits.
     Parting,
     /// Is the configuration to blame that nobody is signed in?
@@ -151,6 +168,8 @@ pub(crate) struct Link {
     ran: bool,
     /// How long it has been silent.
     pub(crate) watch: Watch,
+    /// Version of the app-server, as it says itself.
+    pub(crate) codex: Option<String>,
 }
 
 impl Default for Link {
@@ -166,6 +185,7 @@ impl Default for Link {
             marked: BTreeSet::new(),
             ran: false,
             watch: Watch::default(),
+            codex: None,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Prompts that are answered here: `/ps` and `/stop` (D13).
+//! Prompts that are answered here (D13); `/ps` and `/stop` whole, the others in `asking.rs`.
 //!
 //! Owns the cycle running, answer, idle of a prompt that the model never sees, also while a turn runs.
 
+use super::asking::Heard;
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, MessageId, PromptKey, RequestId, Tick};
@@ -11,7 +12,7 @@ use super::leftovers::Leftovers;
 use super::ps;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::Session;
-use super::slash::{Slash, Which};
+use super::slash::{Slash, Task, Which};
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
@@ -32,19 +33,73 @@ pub(crate) struct Locals {
     pub(crate) leftovers: Leftovers,
 }
 
-/// A prompt that waits for the look at what runs.
+/// A prompt that waits for what its answer needs.
 #[derive(Debug)]
 struct Local {
     /// v1: answered at its end.
     ticket: Option<Ticket>,
     key: PromptKey,
-    slash: Slash,
+    need: Need,
+}
+
+/// What an answer needs.
+#[derive(Debug)]
+pub(crate) enum Need {
+    /// Nothing.
+    Nothing,
+    /// A look at what runs: to show it, or to stop of it.
+    Survey(Option<Which>),
+    /// The thread, which is not loaded.
+    Thread(Task),
+    /// So many answers of Codex's, and those that came.
+    Codex { task: Task, open: usize, heard: Vec<Heard> },
 }
 
 impl Locals {
     /// Whether a prompt is being answered.
     pub(crate) fn is_busy(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether a turn that is no answer to a message begins once its thread is loaded.
+    pub(crate) fn begins(&self) -> bool {
+        self.open.iter().any(|local| matches!(local.need, Need::Thread(Task::Start(_))))
+    }
+
+    /// What an answer needs now.
+    pub(crate) fn needs(&mut self, key: &PromptKey, need: Need) {
+        if let Some(local) = self.open.iter_mut().find(|local| local.key == *key) {
+            local.need = need;
+        }
+    }
+
+    /// The need of a prompt that is being answered.
+    pub(crate) fn need(&mut self, key: &PromptKey) -> Option<&mut Need> {
+        self.open.iter_mut().find(|local| local.key == *key).map(|local| &mut local.need)
+    }
+
+    pub(crate) fn waiting_for_thread(&self) -> Vec<(PromptKey, Task)> {
+        let waiting = self.open.iter().filter_map(|local| match &local.need {
+            Need::Thread(task) => Some((local.key.clone(), task.clone())),
+            Need::Nothing | Need::Survey(_) | Need::Codex { .. } => None,
+        });
+        waiting.collect()
+    }
+
+    /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
+    pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
+        let waits = |local: &&Local| match local.need {
+            Need::Codex { .. } => true,
+            Need::Thread(_) => is_for_good,
+            Need::Nothing | Need::Survey(_) => false,
+        };
+        self.open.iter().filter(waits).map(|local| local.key.clone()).collect()
+    }
+
+    /// A prompt that is no longer answered here; v1: with its answer.
+    pub(crate) fn hand_over(&mut self, key: &PromptKey) -> Option<Ticket> {
+        let at = self.open.iter().position(|local| local.key == *key)?;
+        self.open.remove(at).ticket
     }
 }
 
@@ -64,8 +119,7 @@ impl Session {
             Version::V1 => (Some(ticket), None),
             Version::V2 => (None, Some(ticket)),
         };
-        let is_misused = matches!(slash, Slash::Misused(_));
-        self.locals.open.push(Local { ticket, key, slash });
+        self.locals.open.push(Local { ticket, key: key.clone(), need: Need::Nothing });
         self.report(cx);
         if let Some(ticket) = owed {
             let texts = parts.iter().filter_map(|part| match part {
@@ -76,9 +130,29 @@ impl Session {
             self.emit(cx, Update::UserMessage { message: message.clone(), content });
             self.answer(cx, ticket, Reply::Inserted { message });
         }
-        if is_misused {
-            return self.answer_locals(cx, None);
-        }
+        let text = match slash {
+            Slash::Ps => return self.survey(cx, &key, None),
+            Slash::Stop(which) => return self.survey(cx, &key, Some(which)),
+            Slash::Task(task) => return self.inquire(cx, &key, task),
+            Slash::Misused(usage) => format!("{usage}."),
+            Slash::NotNow(why) => why.to_owned(),
+            Slash::Unknown { name, near } => {
+                let near = near.map(|near| format!(" Did you mean `/{near}`?")).unwrap_or_default();
+                format!(
+                    "There is no command `/{name}`.{near} The model was not asked: what should go to it must not \
+                     begin with a slash."
+                )
+            }
+            Slash::Choice(id, wanted) => self.choose(cx, id, wanted.as_deref()),
+            Slash::Plan(_) => self.turn_plan_mode(cx),
+            // These are no local prompts; said all the same rather than left without an answer.
+            Slash::Init | Slash::Other { .. } => "This is a prompt for the model.".to_owned(),
+        };
+        self.answer_local(cx, &key, &text);
+    }
+
+    fn survey(&mut self, cx: &mut Cx<'_>, key: &PromptKey, stop: Option<Which>) {
+        self.locals.needs(key, Need::Survey(stop));
         if self.locals.surveyed.is_none() {
             self.locals.surveyed = Some(cx.now);
             cx.out.push(Effect::Survey { session: self.id.clone(), thread: self.thread.clone() });
@@ -102,25 +176,38 @@ impl Session {
     }
 
     fn answer_locals(&mut self, cx: &mut Cx<'_>, found: Option<&[Found]>) {
-        if !self.locals.is_busy() {
+        let waits = |local: &mut Local| matches!(local.need, Need::Survey(_));
+        let surveyed: Vec<Local> = self.locals.open.extract_if(.., waits).collect();
+        if surveyed.is_empty() {
             return;
         }
-        for Local { ticket, key, slash } in std::mem::take(&mut self.locals.open) {
-            let text = match slash {
-                Slash::Ps => self.ps(found),
-                Slash::Stop(which) => self.stop(cx, &which, found),
-                Slash::Misused(usage) => format!("{usage}."),
+        for local in surveyed {
+            let text = match &local.need {
+                Need::Survey(Some(which)) => self.stop(cx, which, found),
+                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } => self.ps(found),
             };
-            // A v1 client may join it to the message that the turn is writing.
-            let is_between = cx.version() == Version::V1 && !matches!(self.front, Front::Idle);
-            let text = if is_between { format!("\n\n{text}\n\n") } else { text };
-            self.emit(
-                cx,
-                Update::AgentMessage { message: MessageId::new(format!("local-{key}-answer")), text },
-            );
-            self.locals_ended(cx, ticket, StopReason::EndTurn);
+            self.say_local(cx, local, &text);
         }
         self.report_locals(cx, StopReason::EndTurn);
+    }
+
+    /// Answers one prompt; nothing if it was cancelled.
+    pub(crate) fn answer_local(&mut self, cx: &mut Cx<'_>, key: &PromptKey, text: &str) {
+        let at = self.locals.open.iter().position(|local| local.key == *key);
+        if let Some(at) = at {
+            let local = self.locals.open.remove(at);
+            self.say_local(cx, local, text);
+            self.report_locals(cx, StopReason::EndTurn);
+        }
+    }
+
+    fn say_local(&mut self, cx: &mut Cx<'_>, local: Local, text: &str) {
+        let Local { ticket, key, .. } = local;
+        // A v1 client may join it to the message that the turn is writing.
+        let is_between = cx.version() == Version::V1 && !matches!(self.front, Front::Idle);
+        let text = if is_between { format!("\n\n{text}\n\n") } else { text.to_owned() };
+        self.emit(cx, Update::AgentMessage { message: MessageId::new(format!("local-{key}-answer")), text });
+        self.locals_ended(cx, ticket, StopReason::EndTurn);
     }
 
     /// `session/cancel`, or the session closes: nothing is looked at or stopped any more.
@@ -140,9 +227,7 @@ impl Session {
         let Some(at) = self.locals.open.iter().position(is_it) else { return false };
         let local = self.locals.open.remove(at);
         self.locals_ended(cx, local.ticket, StopReason::Cancelled);
-        if !self.locals.is_busy() {
-            self.report_locals(cx, StopReason::Cancelled);
-        }
+        self.report_locals(cx, StopReason::Cancelled);
         true
     }
 
@@ -166,9 +251,10 @@ impl Session {
         }
     }
 
-    // A turn that runs or starts ends by itself.
+    // A turn that runs or starts ends by itself, and so does another prompt that is being answered.
     fn report_locals(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
         match self.front {
+            _ if self.locals.is_busy() => {}
             Front::Idle => self.report_end(cx, stop),
             Front::Starting { .. } | Front::Active(_) => self.report(cx),
         }

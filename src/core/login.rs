@@ -102,6 +102,13 @@ impl Core {
         self.link.call(Purpose::Logout { ticket }, CodexRequest::Logout, out);
     }
 
+    /// The client signed out, by a request or by `/logout`.
+    pub(super) fn has_signed_out(&mut self) {
+        self.account.is_good = false;
+        self.account.has_refused = false;
+        self.account.has_signed_out = true;
+    }
+
     pub(super) fn signed_out_answered(
         &mut self,
         ticket: Ticket,
@@ -110,9 +117,7 @@ impl Core {
     ) {
         match result {
             Ok(_) => {
-                self.account.is_good = false;
-                self.account.has_refused = false;
-                self.account.has_signed_out = true;
+                self.has_signed_out();
                 out.respond(ticket, Reply::SignedOut);
             }
             Err(CodexError { code, message }) => {

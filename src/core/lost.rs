@@ -29,7 +29,9 @@ impl Session {
         if !was_running {
             self.refuse_all(cx, failure);
         }
+        self.skills.give_up();
         if matches!(self.tie, Tie::Unloaded | Tie::Lost(_)) {
+            self.locals_lost(cx, failure, !was_running);
             return;
         }
         self.tie = Tie::Lost(generation);
@@ -47,13 +49,18 @@ impl Session {
                 (*cancelled, std::mem::take(waiting), std::mem::take(choices));
             self.chosen.give_back(choices);
             self.front = Front::Idle;
-            if !waiting.is_empty() {
+            // A turn of its own has no prompt that could be refused: it ends with the app-server.
+            if !waiting.is_empty() || self.own.is_some() {
                 let mut turn = Turn::new(None, waiting);
                 turn.cancelled = cancelled;
                 self.front = Front::Active(turn);
             }
         }
+        if !matches!(self.front, Front::Active(_)) {
+            self.own = None;
+        }
         self.refuse_sent(cx, failure);
+        self.locals_lost(cx, failure, !was_running);
         self.report(cx);
     }
 
@@ -78,6 +85,7 @@ impl Session {
         }
         self.report(cx);
         self.close_if_done(cx);
+        self.locals_go_on(cx);
         self.pump(cx);
     }
 }

@@ -32,6 +32,7 @@ impl CodexRequest {
             Self::GoalClear { .. } => "thread/goal/clear",
             Self::QueueList { .. } => "thread/queue/list",
             Self::QueueDelete { .. } => "thread/queue/delete",
+            Self::Inquiry(inquiry) => inquiry.method(),
         }
     }
 }

@@ -1,6 +1,27 @@
 //! The models that Codex offers, asked once per app-server.
 
-use super::codex::Model;
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    pub slug: String,
+    pub name: String,
+    pub description: String,
+    pub hidden: bool,
+    /// Value and description, in Codex's order.
+    pub efforts: Vec<(String, String)>,
+    pub default_effort: Option<String>,
+    pub tiers: Vec<Tier>,
+    pub default_tier: Option<String>,
+    pub is_default: bool,
+}
+
+/// A speed that a model can be had in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+}
 
 /// What is known of the models.
 #[derive(Debug, Default)]

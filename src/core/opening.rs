@@ -12,7 +12,6 @@ use super::link::Purpose;
 use super::prompts::refusal;
 use super::request::{Place, Reply, SessionOpened, Ticket, Version};
 use super::session::{History, Session, Tie};
-use super::slash;
 use super::turn::{Front, Turn};
 use super::update::Update;
 use crate::background::ledger::{Call, Work};
@@ -246,15 +245,16 @@ impl Session {
     /// Tells the client of the session, then what was held back.
     pub(crate) fn answer_open(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
         let options = self.chosen.list(cx.models);
-        let opened = SessionOpened { session: self.id.clone(), options, commands: slash::commands() };
+        let opened = SessionOpened { session: self.id.clone(), options, commands: self.skills.commands() };
         cx.out.respond(ticket, Reply::SessionOpened(opened));
         self.is_open = true;
         // The answer of v1 has no place for them.
         if cx.version() == Version::V1 {
-            self.emit_ahead(cx, Update::Commands(slash::commands()));
+            self.emit_ahead(cx, Update::Commands(self.skills.commands()));
         }
         self.release(cx);
         self.report(cx);
+        self.read_skills(cx);
     }
 
     /// A thread of a former app-server is loaded again.
@@ -267,11 +267,14 @@ impl Session {
                 }
                 self.read_standing(cx);
                 self.poll_terminals(cx);
+                self.read_skills(cx);
+                self.locals_go_on(cx);
                 self.pump(cx);
             }
             Err(error) => {
                 self.tie = Tie::Unloaded;
                 let failure = open_failure("thread/resume", Some(&self.id), &error);
+                self.locals_lost(cx, &failure, true);
                 self.refuse_all(cx, &failure);
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! In order; steered into a running turn, else they start one; inserted when Codex says so.
 
+use super::beginning::Way;
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::Anomaly;
@@ -29,6 +30,8 @@ pub(crate) struct Prompt {
     pub(crate) origin: Origin,
     pub(crate) parts: Vec<PromptPart>,
     pub(crate) stage: Stage,
+    /// It may be a skill or an unknown command: known once the skills are.
+    pub(crate) undecided: bool,
 }
 
 /// Who made the key of a prompt.
@@ -56,7 +59,7 @@ impl Session {
         &mut self,
         cx: &mut Cx<'_>,
         ticket: Ticket,
-        parts: Vec<PromptPart>,
+        mut parts: Vec<PromptPart>,
         key: PromptKey,
         is_fresh: bool,
     ) {
@@ -67,14 +70,18 @@ impl Session {
         if let Some(twin) = self.prompts.iter_mut().find(|prompt| prompt.key == key) {
             return twin.twins.push(ticket);
         }
-        if let Some(slash) = slash::parse(&parts) {
-            return self.local(cx, ticket, &parts, key, slash);
+        let said = parts.clone();
+        let way = slash::parse(&parts).map(|slash| self.way_of(cx, slash, &mut parts));
+        if let Some(Way::Local(slash)) = way {
+            return self.local(cx, ticket, &said, key, slash);
         }
+        let undecided = matches!(way, Some(Way::Undecided));
         if let Err(failure) = cx.link.ensure(cx.now, cx.out) {
             return cx.out.refuse(ticket, failure);
         }
         let origin = if is_fresh { Origin::Ours } else { Origin::Client };
-        self.prompts.push_back(Prompt { ticket, twins: Vec::new(), key, origin, parts, stage: Stage::Held });
+        let stage = Stage::Held;
+        self.prompts.push_back(Prompt { ticket, twins: Vec::new(), key, origin, parts, stage, undecided });
         self.pump(cx);
     }
 
@@ -87,12 +94,20 @@ impl Session {
         if self.prompts.is_empty() {
             return self.wake(cx);
         }
+        if self.prompts.front().is_some_and(|prompt| prompt.undecided) {
+            if self.skills.is_known() {
+                self.decide(cx);
+                self.pump(cx);
+            }
+            return;
+        }
         if !self.is_ready_for_prompts(cx) {
             return;
         }
         let turn = match &self.front {
             Front::Idle => None,
-            Front::Active(turn) if turn.is_steerable() => turn.id.clone(),
+            // Codex refuses to steer a compaction or a review.
+            Front::Active(turn) if turn.is_steerable() && self.own.is_none() => turn.id.clone(),
             Front::Starting { .. } | Front::Active(_) => return,
         };
         let Some(prompt) = self.prompts.front_mut() else { return };
@@ -115,6 +130,27 @@ impl Session {
         }
     }
 
+    /// The skills are known: the first prompt is one, an unknown command, or just a text.
+    fn decide(&mut self, cx: &mut Cx<'_>) {
+        let Some(mut prompt) = self.prompts.pop_front() else { return };
+        let said = prompt.parts.clone();
+        prompt.undecided = false;
+        // What comes after it does not keep it waiting.
+        let later = std::mem::take(&mut self.prompts);
+        let way = slash::parse(&said).map(|slash| self.way_of(cx, slash, &mut prompt.parts));
+        self.prompts = later;
+        match way {
+            Some(Way::Local(slash)) => {
+                self.local(cx, prompt.ticket, &said, prompt.key.clone(), slash);
+                let Some(message) = self.inserted.get(&prompt.key).cloned() else { return };
+                for twin in prompt.twins {
+                    self.answer_inserted(cx, twin, message.clone());
+                }
+            }
+            Some(Way::Prompt | Way::Undecided) | None => self.prompts.push_front(prompt),
+        }
+    }
+
     fn is_ready_for_prompts(&mut self, cx: &mut Cx<'_>) -> bool {
         match self.tie {
             Tie::Loaded => {}
@@ -124,15 +160,7 @@ impl Session {
                     self.refuse_all(cx, &failure);
                     return false;
                 }
-                self.tie = Tie::Reviving;
-                let request = CodexRequest::ThreadResume {
-                    thread: self.thread.clone(),
-                    cwd: None,
-                    roots: self.place.additional_directories.clone(),
-                    mcp_servers: self.place.mcp_servers.clone(),
-                    instructions: self.place.instructions.clone(),
-                };
-                cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
+                self.revive(cx);
                 return false;
             }
         }
@@ -146,6 +174,19 @@ impl Session {
                 false
             }
         }
+    }
+
+    /// Loads the thread again.
+    pub(crate) fn revive(&mut self, cx: &mut Cx<'_>) {
+        self.tie = Tie::Reviving;
+        let request = CodexRequest::ThreadResume {
+            thread: self.thread.clone(),
+            cwd: None,
+            roots: self.place.additional_directories.clone(),
+            mcp_servers: self.place.mcp_servers.clone(),
+            instructions: self.place.instructions.clone(),
+        };
+        cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }
 
     /// Reads the thread's messages for the keys they were sent with (V2-35).
@@ -257,8 +298,12 @@ impl Session {
             turn.unprompted = false;
         }
         let ours = key.as_ref().and_then(|key| self.prompts.iter().position(|prompt| prompt.key == *key));
-        // A v1 client shows what it sent by itself.
-        if ours.is_none() || cx.version() == Version::V2 {
+        // A v1 client shows what it sent by itself; what Codex asks a reviewer, nobody said.
+        let is_shown = match ours {
+            Some(_) => cx.version() == Version::V2,
+            None => !self.is_reviewing(),
+        };
+        if is_shown {
             self.emit(cx, Update::UserMessage { message: message.clone(), content });
         }
         if let Some(key) = key {

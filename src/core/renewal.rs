@@ -82,7 +82,9 @@ impl Core {
             }
             Err(error) => {
                 session.tie = Tie::Unloaded;
-                session.refuse_all(cx, &refusal("thread/start", &error));
+                let failure = refusal("thread/start", &error);
+                session.locals_lost(cx, &failure, true);
+                session.refuse_all(cx, &failure);
             }
         });
     }

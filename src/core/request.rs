@@ -3,7 +3,7 @@
 //! A `Ticket` is one request that still has to be answered; answering consumes it.
 
 use super::failure::Failure;
-use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
+use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ThreadId, ToolCallId};
 use super::sign_in::{SignIn, TerminalSignIn};
 use super::update::{Command, ConfigOption, StopReason};
 
@@ -208,3 +208,12 @@ pub struct SessionEntry {
 /// Raw JSON of a form's answers, handed to Codex as it came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormAnswers(pub Json);
+
+/// One line of `thread/list`. Times in seconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadEntry {
+    pub thread: ThreadId,
+    pub cwd: String,
+    pub title: Option<String>,
+    pub updated_at: Option<i64>,
+}

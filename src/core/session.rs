@@ -3,6 +3,7 @@
 //! `report` is the only maker of a `state_update` (D1).
 
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
+use super::beginning::Own;
 use super::choices::Chosen;
 use super::codex::ThreadOpened;
 use super::cx::Cx;
@@ -14,6 +15,7 @@ use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
+use super::skills::Skills;
 use super::standing::Reads;
 use super::stopping::Closing;
 use super::texts::Texts;
@@ -80,6 +82,11 @@ pub(crate) struct Session {
     /// Prompts that are answered here.
     pub(crate) locals: Locals,
     pub(crate) untold: Untold,
+    pub(crate) skills: Skills,
+    /// The turn that runs or starts is no answer to a message.
+    pub(crate) own: Option<Own>,
+    /// Tokens in the context, and its size.
+    pub(crate) usage: Option<(u64, u64)>,
     pub(crate) waking: Waking,
     reported: Snapshot,
 }
@@ -173,6 +180,9 @@ impl Session {
             woken: false,
             locals: Locals::default(),
             untold: Untold::default(),
+            skills: Skills::default(),
+            own: None,
+            usage: None,
             waking: Waking::default(),
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
@@ -181,8 +191,8 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
-        if matches!(update, Update::CallOpened(_)) && matches!(self.front, Front::Idle) && self.held.is_none()
-        {
+        let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
+        if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
             self.say_woken(cx);
         }
         match &mut self.held {

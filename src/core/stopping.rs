@@ -190,6 +190,8 @@ impl Session {
         if !turn.cancelled || turn.interrupted || !turn.has_started {
             return;
         }
+        let Some(id) = self.interrupted_as(id) else { return };
+        let Front::Active(turn) = &mut self.front else { return };
         turn.interrupted = true;
         cx.timers.arm(cx.now.plus(END_EXPECTED), Timer::Recheck { session: self.id.clone() });
         let request = CodexRequest::TurnInterrupt { thread: self.thread.clone(), turn: id };

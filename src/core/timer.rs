@@ -2,7 +2,7 @@
 //!
 //! A timer is never cancelled: whoever it wakes checks whether it still matters.
 
-use super::ids::{Generation, ItemId, SessionId, StopId, Tick, TurnId};
+use super::ids::{Generation, ItemId, PromptKey, SessionId, StopId, Tick, TurnId};
 use std::collections::BTreeMap;
 
 /// Something to look at later.
@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     QuietTurn { session: SessionId, turn: TurnId },
     /// A local prompt waits for a look at what runs.
     Survey { session: SessionId },
+    /// A local prompt waits for Codex.
+    Local { session: SessionId, key: PromptKey },
     /// A message left the queue, or a turn of a stopped goal may come.
     Standing { session: SessionId },
     /// Background work ended a moment ago: the model is woken.
@@ -60,6 +62,7 @@ impl Timer {
             Self::Interrupt { .. } => "a cancelled turn has not shown that it runs",
             Self::QuietTurn { .. } => "the thread is idle without an end of its turn",
             Self::Survey { .. } => "a look at what runs is awaited",
+            Self::Local { .. } => "codex is asked for a local prompt",
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
             Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",

@@ -86,7 +86,8 @@ impl Turn {
 
 impl Session {
     /// `turn/started`.
-    pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
+    pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
+        let turn = self.whole_of(&turn, root).unwrap_or(turn);
         if self.is_over(&turn) {
             return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
         }
@@ -255,6 +256,7 @@ impl Session {
         self.close_unfinished(cx, &stop);
         self.flush_all(cx);
         self.detach_all();
+        self.own_is_over(cx, &stop);
         self.watch_listed(cx);
         self.goal_waits(cx, &stop);
         self.report_end(cx, stop.clone());

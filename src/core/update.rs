@@ -348,8 +348,8 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Without the slash.
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: String,
+    pub description: String,
     /// Hint for its argument.
     pub hint: Option<&'static str>,
 }
@@ -357,7 +357,7 @@ pub struct Command {
 /// A choice of the session; `current` is always one of `values`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOption {
-    /// `model`, `effort`, `mode` or `wake`.
+    /// `model`, `effort`, `mode`, `collaboration` or `wake`.
     pub id: &'static str,
     pub name: &'static str,
     pub description: Option<&'static str>,

@@ -35,6 +35,7 @@ mod map;
 mod output;
 mod sessions;
 mod signin;
+mod slash;
 mod stops;
 mod story;
 mod tools;

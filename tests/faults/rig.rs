@@ -220,6 +220,8 @@ impl Rig {
                     Some("thread/queue/list") if !self.standing => {
                         Some(json!({"data": [], "nextCursor": null}))
                     }
+                    // Without skills; the stories are not about them.
+                    Some("skills/list") => Some(json!({"data": []})),
                     Some("permissionProfile/list") => Some(json!({"data": [], "nextCursor": null})),
                     _ => None,
                 };

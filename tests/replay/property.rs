@@ -139,7 +139,31 @@ fn gap() -> impl Strategy<Value = u64> {
 fn one_move() -> impl Strategy<Value = Move> {
     let session = 0..2_usize;
     let kind = prop_oneof![Just("allow_once"), Just("allow_always"), Just("reject_once"), Just("cancelled")];
-    let local = prop_oneof![Just("/ps"), Just("/stop"), Just("/stop 1"), Just("/stop all"), Just("/ps x")];
+    let local = prop_oneof![
+        Just("/ps"),
+        Just("/stop"),
+        Just("/stop 1"),
+        Just("/stop all"),
+        Just("/ps x"),
+        Just("/status"),
+        Just("/compact"),
+        Just("/review"),
+        Just("/compact"),
+        Just("/review"),
+        Just("/plan it"),
+        Just("/plan"),
+        Just("/diff"),
+        Just("/mcp"),
+        Just("/skills"),
+        Just("/mode auto"),
+        Just("/rename it"),
+        Just("/nothing"),
+        Just("/goal it"),
+        Just("/goal pause"),
+        Just("/goal clear"),
+        Just("/goal"),
+        Just("/init"),
+    ];
     let replay = prop_oneof![Just(Replay::Whole), Just(Replay::Nothing)];
     let ends = prop_oneof![Just(None), Just(Some("complete")), Just(Some("blocked"))];
     let status = prop_oneof![Just("active"), Just("paused"), Just("usageLimited")];

@@ -1,6 +1,7 @@
 //! A played app-server: takes our lines, answers in virtual time, one thread per recording.
 
 use crate::recording::Recording;
+use crate::service;
 use crate::standing::{Said, Standing};
 use crate::thread::Thread;
 use serde_json::{Value, json};
@@ -190,6 +191,10 @@ impl Server {
                 self.answer(now, id, answer);
                 let lines = self.threads[idx].after_resume();
                 self.later(now + LATENCY, idx, lines);
+            }
+            Some(method) if service::answer(method, params).is_some() => {
+                let result = service::answer(method, params);
+                self.answer(now, id, json!({ "result": result }));
             }
             Some(method) => {
                 let Some(idx) = self.of(params) else {

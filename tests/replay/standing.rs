@@ -75,6 +75,10 @@ impl Standing {
         let ok = |result: Value| json!({ "result": result });
         Some(match method {
             "thread/goal/get" => (ok(json!({"goal": self.goal})), Vec::new()),
+            "thread/goal/set" if params["objective"].is_string() => {
+                let said = self.set_goal(params["objective"].as_str().unwrap_or_default(), 1, None);
+                (ok(json!({"goal": self.goal})), vec![said])
+            }
             "thread/goal/set" => match &mut self.goal {
                 Some(goal) => {
                     goal["status"] = params["status"].clone();

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "thread/chain.rs"]
 mod chain;
+#[path = "thread/own.rs"]
+mod own;
 
 /// Milliseconds between a kill and the report of it.
 const KILLED_AFTER: u64 = 5;
@@ -27,6 +29,8 @@ pub(crate) struct Thread {
     /// Items that ended, also by a kill that the recording does not know of.
     ended: BTreeSet<String>,
     turn: Option<String>,
+    /// The turn of its reviewer, inside that one.
+    part: Option<String>,
     ended_turns: BTreeSet<String>,
     newest_turn: String,
     /// A turn that no recording has does not end by itself.
@@ -66,6 +70,7 @@ impl Thread {
             live: BTreeMap::new(),
             ended: BTreeSet::new(),
             turn: None,
+            part: None,
             ended_turns: BTreeSet::new(),
             newest_turn: String::new(),
             held: false,
@@ -161,6 +166,12 @@ impl Thread {
                     None => (json!({"error": {"code": -32600, "message": "not played"}}), Vec::new()),
                 }
             }
+            "thread/name/set" => {
+                let renamed = self.line("thread/name/updated", json!({"threadName": params["name"]}));
+                (json!({"result": {}}), vec![(0, renamed)])
+            }
+            "thread/compact/start" if self.turn.is_none() => self.compact(),
+            "review/start" if self.turn.is_none() => self.review(&params["target"]),
             "turn/start" => self.start_turn(params),
             "turn/steer" => self.steer(params),
             "turn/interrupt" => self.interrupt(params),
@@ -270,6 +281,11 @@ impl Thread {
             .to_owned();
         let command = params["item"]["type"] == "commandExecution";
         match method {
+            "turn/started"
+                if self.turn.is_some() && params["turn"]["rootTurnId"].as_str() == self.turn.as_deref() =>
+            {
+                self.part = Some(turn).filter(|part| Some(part) != self.turn.as_ref());
+            }
             "turn/started" => self.turn = Some(turn),
             "turn/completed" => {
                 if !self.ended_turns.insert(turn.clone()) {
@@ -370,6 +386,9 @@ impl Thread {
 
     fn steer(&mut self, params: &Value) -> (Value, Vec<Later>) {
         match self.turn.clone() {
+            Some(_) if self.part.is_some() => {
+                (json!({"error": {"code": -32600, "message": "cannot steer a review turn"}}), Vec::new())
+            }
             Some(turn) if params["expectedTurnId"] == turn.as_str() => {
                 (json!({"result": {"turnId": turn}}), self.show(params, &turn))
             }
@@ -394,7 +413,9 @@ impl Thread {
 
     fn interrupt(&mut self, params: &Value) -> (Value, Vec<Later>) {
         let asked = params["turnId"].as_str().unwrap_or_default();
-        let Some(turn) = self.turn.clone().filter(|turn| asked.is_empty() || turn == asked) else {
+        let named = self.part.as_ref().or(self.turn.as_ref());
+        let is_it = asked.is_empty() || named.is_some_and(|named| named == asked);
+        let Some(turn) = self.turn.clone().filter(|_| is_it) else {
             return (
                 json!({"error": {"code": -32600, "message": "no active turn to interrupt"}}),
                 Vec::new(),
@@ -411,6 +432,7 @@ impl Thread {
             self.live.iter().filter(|(_, it)| it.is_users()).map(|(id, _)| id.clone()).collect();
         let mut lines: Vec<Later> =
             users.iter().filter_map(|id| self.kill(id)).map(|(_, line)| (1, line)).collect();
+        lines.extend(self.cut_review(&turn));
         lines.extend([
             (2, self.status("idle")),
             (

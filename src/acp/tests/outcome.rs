@@ -38,7 +38,7 @@ fn opened() -> Reply {
     Reply::SessionOpened(SessionOpened {
         session: session(),
         options: options(),
-        commands: vec![Command { name: "ps", description: "Lists", hint: Some("id") }],
+        commands: vec![Command { name: "ps".into(), description: "Lists".into(), hint: Some("id") }],
     })
 }
 

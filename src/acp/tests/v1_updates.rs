@@ -113,7 +113,11 @@ fn updates_are_spelled_exactly() {
             json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2 }),
         ),
         (
-            Update::Commands(vec![Command { name: "ps", description: "Lists", hint: Some("id") }]),
+            Update::Commands(vec![Command {
+                name: "ps".into(),
+                description: "Lists".into(),
+                hint: Some("id"),
+            }]),
             json!({ "sessionUpdate": "available_commands_update", "availableCommands": [
                 { "name": "ps", "description": "Lists", "input": { "hint": "id" } },
             ] }),

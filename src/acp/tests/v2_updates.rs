@@ -283,8 +283,8 @@ fn updates_are_spelled_exactly() {
         ),
         (
             Update::Commands(vec![
-                Command { name: "review", description: "Review changes", hint: Some("what") },
-                Command { name: "ps", description: "Lists", hint: None },
+                Command { name: "review".into(), description: "Review changes".into(), hint: Some("what") },
+                Command { name: "ps".into(), description: "Lists".into(), hint: None },
             ]),
             r#"{"sessionUpdate":"available_commands_update","availableCommands":[{"type":"command","name":"review","description":"Review changes","input":{"type":"text","hint":"what"}},{"type":"command","name":"ps","description":"Lists"}]}"#.into(),
         ),

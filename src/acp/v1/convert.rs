@@ -130,7 +130,7 @@ pub(crate) fn commands(commands: &[Command]) -> Vec<v1::AvailableCommand> {
             let input = it
                 .hint
                 .map(|hint| v1::AvailableCommandInput::Unstructured(v1::UnstructuredCommandInput::new(hint)));
-            v1::AvailableCommand::new(it.name, it.description).input(input)
+            v1::AvailableCommand::new(&it.name, &it.description).input(input)
         })
         .collect()
 }

@@ -102,7 +102,7 @@ pub(crate) fn commands(commands: &[Command]) -> Vec<v2::AvailableCommand> {
         .iter()
         .map(|it| {
             let input = it.hint.map(|hint| v2::AvailableCommandInput::Text(v2::TextCommandInput::new(hint)));
-            v2::AvailableCommand::Command(v2::Command::new(it.name, it.description).input(input))
+            v2::AvailableCommand::Command(v2::Command::new(&it.name, &it.description).input(input))
         })
         .collect()
 }

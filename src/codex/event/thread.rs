@@ -2,7 +2,7 @@
 
 use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::preset::{WireProfile, decode_preset};
+use crate::codex::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use crate::core::codex::{Event, Holds, ThreadStatus, TurnEnd};
 use crate::core::fault::Fault;
 use crate::core::ids::{RequestId, ThreadId, TurnId};
@@ -88,6 +88,8 @@ struct WireSettings<'a> {
     approval_policy: Option<&'a RawValue>,
     #[serde(borrow)]
     sandbox_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    collaboration_mode: Option<&'a RawValue>,
 }
 
 pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
@@ -98,6 +100,8 @@ pub(super) fn settings(params: &RawValue) -> Result<Event, Misfit> {
         preset: decode_preset(wire.approval_policy, wire.sandbox_policy),
         profile: wire.active_permission_profile.and_then(WireProfile::configured),
         tier: wire.service_tier,
+        rules: decode_rules(wire.approval_policy, wire.sandbox_policy),
+        collaboration: decode_collaboration(wire.collaboration_mode),
     };
     Ok(Event::Settings { thread: ThreadId::new(thread_id), holds })
 }

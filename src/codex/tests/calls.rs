@@ -2,6 +2,7 @@ use super::edge;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
 use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart};
+use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Value, json};
 
 fn params(request: &CodexRequest) -> Value {
@@ -123,7 +124,9 @@ fn a_prompt_goes_out_part_by_part() {
         {"type": "image", "url": "data:image/png;base64,AA=="},
     ]);
     let key = PromptKey::new("k");
-    let choices = Choices { model: Some("m".into()), effort: Some("low".into()), ..Choices::default() };
+    let plan = Collaboration { mode: CollaborationMode::Plan, model: "m".into(), effort: None };
+    let (model, effort) = (Some("m".into()), Some("low".into()));
+    let choices = Choices { model, effort, collaboration: Some(plan), ..Choices::default() };
     let context = Some("ended".to_owned());
     let told = json!({"appserver-acp": {"kind": "application", "value": "ended"}});
     let start = CodexRequest::TurnStart {
@@ -136,6 +139,8 @@ fn a_prompt_goes_out_part_by_part() {
     assert_eq!(
         params(&start),
         json!({"threadId": "t", "clientUserMessageId": "k", "input": expected, "model": "m", "effort": "low",
+            "collaborationMode": {"mode": "plan", "settings":
+                {"model": "m", "reasoning_effort": null, "developer_instructions": null}},
             "additionalContext": told})
     );
     let steer = CodexRequest::TurnSteer { thread: thread(), turn: TurnId::new("u"), key, input, context };

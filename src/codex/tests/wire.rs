@@ -170,7 +170,9 @@ fn lines_that_are_no_messages_cost_only_themselves() {
 
 #[test]
 fn every_name_of_the_inventory_is_decoded_or_ignored_and_no_other_is() {
-    for method in MAPPED {
+    // This one says nothing but its name.
+    assert_eq!(event("skills/changed", json!({})), Event::SkillsChanged);
+    for method in MAPPED.iter().filter(|method| **method != "skills/changed") {
         let read = read(&mut edge(), &json!({"method": method, "params": {}}));
         assert_eq!(undecodable(&read).0, *method, "decoding {method} needs nothing of it");
         assert!(!IGNORED.contains(method));
