@@ -18,6 +18,7 @@ mod misfit;
 mod permission;
 mod place;
 mod preset;
+mod rate_limit;
 mod reply;
 mod request;
 mod shell;

@@ -2,6 +2,7 @@
 
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
+use super::rate_limit::WireLimit;
 use crate::core::codex::{CodexReply, Preset};
 use crate::core::ids::TurnId;
 use crate::core::inquiry::{
@@ -88,23 +89,6 @@ pub(crate) fn decode_told(method: &str, result: &RawValue) -> Result<Option<Code
 struct WireLimits {
     rate_limits: WireLimit,
     rate_limits_by_limit_id: Option<BTreeMap<String, Option<WireLimit>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireLimit {
-    limit_id: Option<String>,
-    limit_name: Option<String>,
-    primary: Option<WireWindow>,
-    secondary: Option<WireWindow>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireWindow {
-    used_percent: f64,
-    window_duration_mins: Option<u64>,
-    resets_at: Option<i64>,
 }
 
 // The view of one limit repeats one of the view of all.

@@ -1,6 +1,7 @@
 //! Usage limits of the account.
 
 use crate::codex::misfit::{Misfit, decode_json};
+use crate::codex::rate_limit::{WireLimit, WireWindow};
 use crate::core::codex::Event;
 use crate::core::limits::{LimitWindow, RateLimit};
 use serde::Deserialize;
@@ -9,29 +10,12 @@ use serde_json::value::RawValue;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireUpdated {
-    rate_limits: WireSnapshot,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireSnapshot {
-    limit_id: Option<String>,
-    limit_name: Option<String>,
-    primary: Option<WireWindow>,
-    secondary: Option<WireWindow>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireWindow {
-    used_percent: f64,
-    window_duration_mins: Option<u64>,
-    resets_at: Option<i64>,
+    rate_limits: WireLimit,
 }
 
 pub(super) fn updated(params: &RawValue) -> Result<Event, Misfit> {
     let WireUpdated { rate_limits } = decode_json(params)?;
-    let WireSnapshot { limit_id, limit_name, primary, secondary } = rate_limits;
+    let WireLimit { limit_id, limit_name, primary, secondary } = rate_limits;
     Ok(Event::RateLimit(RateLimit {
         id: limit_id.unwrap_or_default(),
         name: limit_name,
