@@ -9,7 +9,7 @@ use testkit::belief::Version;
 use testkit::model::{Action, Script, say};
 use tokio::process::Command;
 
-use crate::session::Session;
+use crate::session::{Session, is_end};
 use crate::stage::{Casting, Stage, play, play_with};
 
 in_both_versions!(
@@ -371,6 +371,11 @@ async fn goals(version: Version) {
         client.outcome(clear.answer).await?.map_err(|error| anyhow::anyhow!("{error}"))?;
         stage.model.wait_abandoned(1).await?;
         has(&said(&session, clear.from), &["Clearing the goal"]);
+        if version == Version::V2 {
+            // The goal's turn ends as cut off; the next prompt must not take that for its own end.
+            let is_cut_off = |it: &Value| (is_end(it) && it["stopReason"] == "cancelled").then_some(());
+            session.update("end of the goal's turn", set.from, is_cut_off).await?;
+        }
         session.at_rest().await?;
         has(&local(stage, &session, "/goal").await?, &["There is no goal."]);
         client.end().await?;
