@@ -22,8 +22,7 @@ const EXEC_MAX: u64 = 10_000;
 /// The `params` of an inquiry.
 pub(crate) fn encode_inquiry(inquiry: &Inquiry) -> Value {
     match inquiry {
-        Inquiry::Account | Inquiry::RateLimits => json!({}),
-        Inquiry::Logout => Value::Null,
+        Inquiry::RateLimits => json!({}),
         Inquiry::McpServers { thread, cursor } => {
             json!({"threadId": thread.as_str(), "cursor": cursor, "detail": "toolsAndAuthOnly"})
         }

@@ -79,7 +79,7 @@ impl Session {
         let questions = match &task {
             Task::Start(start) => return self.begin(cx, key, start),
             Task::Status => vec![
-                (Question::Account, CodexRequest::Inquiry(Inquiry::Account)),
+                (Question::Account, CodexRequest::AccountRead),
                 (Question::RateLimits, CodexRequest::Inquiry(Inquiry::RateLimits)),
             ],
             Task::Diff => vec![
@@ -90,7 +90,7 @@ impl Session {
             Task::Skills => {
                 vec![(Question::Skills, CodexRequest::Inquiry(Inquiry::Skills { cwd, afresh: true }))]
             }
-            Task::Logout => vec![(Question::Logout, CodexRequest::Inquiry(Inquiry::Logout))],
+            Task::Logout => vec![(Question::Logout, CodexRequest::Logout)],
             Task::Rename(name) => {
                 let request = Inquiry::Rename { thread, name: name.clone() };
                 vec![(Question::Rename, CodexRequest::Inquiry(request))]

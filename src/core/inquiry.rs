@@ -8,12 +8,8 @@ use super::ids::{ThreadId, TurnId};
 /// A request to Codex that a slash command makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inquiry {
-    /// `account/read`, without asking for new tokens.
-    Account,
     /// `account/rateLimits/read`.
     RateLimits,
-    /// `account/logout`.
-    Logout,
     /// `mcpServerStatus/list`, one page, without resources.
     McpServers { thread: ThreadId, cursor: Option<String> },
     /// `skills/list` of one folder; `afresh`: read from disk again.
@@ -34,9 +30,7 @@ impl Inquiry {
     /// The wire's method name.
     pub fn method(&self) -> &'static str {
         match self {
-            Self::Account => "account/read",
             Self::RateLimits => "account/rateLimits/read",
-            Self::Logout => "account/logout",
             Self::McpServers { .. } => "mcpServerStatus/list",
             Self::Skills { .. } => "skills/list",
             Self::Exec { .. } => "command/exec",

@@ -8,8 +8,12 @@ use serde_json::{Value, json};
 
 /// The params of an inquiry, and what this result of it comes to.
 fn asked(inquiry: Inquiry, result: Value) -> (Value, CodexReply) {
+    called(&CodexRequest::Inquiry(inquiry), result)
+}
+
+fn called(request: &CodexRequest, result: Value) -> (Value, CodexReply) {
     let mut edge = edge();
-    let line = edge.call(CodexCallId(5), &CodexRequest::Inquiry(inquiry));
+    let line = edge.call(CodexCallId(5), request);
     let params = serde_json::from_str::<Value>(&line).unwrap()["params"].clone();
     match read(&mut edge, &json!({"id": 5, "result": result})).heard {
         Heard::Codex(FromCodex::Answered { result: Ok(reply), .. }) => (params, reply),
@@ -25,7 +29,7 @@ fn thread() -> ThreadId {
 fn an_account_is_put_into_words() {
     let who = |account: Value| {
         let result = json!({"account": account, "requiresOpenaiAuth": true});
-        match asked(Inquiry::Account, result) {
+        match called(&CodexRequest::AccountRead, result) {
             (_, CodexReply::Account { who, required: true }) => who,
             other => panic!("no account: {other:?}"),
         }
@@ -153,5 +157,5 @@ fn reviews_goals_and_names_are_said_as_codex_takes_them() {
     assert_eq!(renamed, (json!({"threadId": "t", "name": "n"}), CodexReply::Done));
     let compacted = asked(Inquiry::Compact { thread: thread() }, json!({}));
     assert_eq!(compacted, (json!({"threadId": "t"}), CodexReply::Done));
-    assert_eq!(asked(Inquiry::Logout, json!({})), (Value::Null, CodexReply::Done));
+    assert_eq!(called(&CodexRequest::Logout, json!({})), (json!({}), CodexReply::Done));
 }
