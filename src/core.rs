@@ -20,6 +20,7 @@ pub mod effect;
 mod events;
 pub mod failure;
 pub mod fault;
+mod forks;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -51,6 +52,7 @@ mod requests;
 pub mod rules;
 mod session;
 pub mod settings;
+mod shelf;
 pub mod sign_in;
 mod skills;
 mod slash;
@@ -60,6 +62,7 @@ mod stopping;
 mod sweeper;
 mod texts;
 mod timer;
+mod titles;
 mod told;
 mod tree_diff;
 mod turn;
@@ -80,7 +83,7 @@ use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
 use self::renewal::Renewals;
-use self::request::{ClientProfile, TerminalDisplay, Ticket, Version};
+use self::request::{ClientProfile, Shelf, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
 use self::sign_in::TerminalSignIn;
@@ -107,6 +110,8 @@ pub struct Core {
     arriving: BTreeMap<SessionId, Resuming>,
     /// Resumes that wait for the sweep of a lost app-server.
     late_resumes: Vec<(SessionId, Resuming)>,
+    /// What is put away once it is closed.
+    shelving: BTreeMap<SessionId, Vec<(Ticket, Shelf)>>,
     /// New sessions that wait for the models.
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
@@ -144,6 +149,7 @@ impl Core {
             children: Children::default(),
             arriving: BTreeMap::new(),
             late_resumes: Vec::new(),
+            shelving: BTreeMap::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
             sweeper: Sweeper::default(),
@@ -160,6 +166,7 @@ impl Core {
             if let Some(mut session) = self.sessions.remove(&session) {
                 session.unwatch_all(&mut self.split(now, out).1);
             }
+            self.shelve_closed(now, &session, out);
         }
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);

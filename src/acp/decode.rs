@@ -9,7 +9,7 @@ use super::place::PlaceParams;
 use super::prompt::PromptParams;
 use crate::core::failure::Failure;
 use crate::core::ids::{SessionId, TerminalId, ToolCallId};
-use crate::core::request::{OptionInput, Request, Version};
+use crate::core::request::{Archived, OptionInput, Request, Shelf, Version};
 use crate::core::sign_in::SignIn;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +44,21 @@ struct CursorParams {
 struct ListParams {
     cwd: Option<String>,
     cursor: Option<String>,
+    archived: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TitleParams {
+    session_id: String,
+    title: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkParams {
+    session_id: String,
+    cursor_id: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +127,37 @@ pub(crate) fn request(
             if list.cwd.as_deref().is_some_and(|it| !Path::new(it).is_absolute()) {
                 return Err(Failure::InvalidParams("cwd must be an absolute path".into()));
             }
-            Request::ListSessions { cwd: list.cwd, cursor: list.cursor }
+            let archived = match list.archived.as_deref() {
+                None | Some("exclude") => Archived::Exclude,
+                Some("include") => Archived::Include,
+                Some("only") => Archived::Only,
+                Some(_) => {
+                    let why = "archived must be exclude, include or only";
+                    return Err(Failure::InvalidParams(why.into()));
+                }
+            };
+            Request::ListSessions { cwd: list.cwd, cursor: list.cursor, archived }
+        }
+        method::SESSION_FORK => {
+            let fork: ForkParams = read(params)?;
+            // We announce no cursors, so that every id of one is unknown.
+            if fork.cursor_id.is_some() {
+                return Err(Failure::InvalidParams("cursorId names no cursor of this session".into()));
+            }
+            let place = read::<PlaceParams>(params)?.check(version)?;
+            Request::ForkSession { session: SessionId::new(fork.session_id), place }
+        }
+        method::SESSION_DELETE => shelve(params, Shelf::Deleted)?,
+        method::SESSION_ARCHIVE => shelve(params, Shelf::Archive)?,
+        method::SESSION_UNARCHIVE => shelve(params, Shelf::Open)?,
+        method::SET_TITLE => {
+            let TitleParams { session_id, title } = read(params)?;
+            // A title is one line.
+            let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+            if title.is_empty() {
+                return Err(Failure::InvalidParams("title must not be empty".into()));
+            }
+            Request::SetTitle { session: SessionId::new(session_id), title }
         }
         method::SESSION_CLOSE => {
             Request::CloseSession { session: SessionId::new(read::<SessionParams>(params)?.session_id) }
@@ -147,6 +192,11 @@ pub(crate) fn request(
         }
         other => return Err(Failure::UnknownMethod(other.to_owned())),
     })
+}
+
+fn shelve(params: Option<&RawValue>, shelf: Shelf) -> Result<Request, Failure> {
+    let session = SessionId::new(read::<SessionParams>(params)?.session_id);
+    Ok(Request::ShelveSession { session, shelf })
 }
 
 fn resume(version: Version, params: Option<&RawValue>, replay: bool) -> Result<Request, Failure> {

@@ -39,6 +39,15 @@ pub fn rpc_error(failure: &Failure) -> RpcError {
             let data = json!({ "sessionId": session.as_str(), "heldBy": "another Codex process" });
             (-32603, Some(data))
         }
+        Failure::HasForks(session) => {
+            (-32603, Some(json!({ "sessionId": session.as_str(), "reason": "hasForks" })))
+        }
+        Failure::Archived(session) => {
+            (-32603, Some(json!({ "sessionId": session.as_str(), "reason": "archived" })))
+        }
+        Failure::Damaged { session, .. } => {
+            (-32603, Some(json!({ "sessionId": session.as_str(), "reason": "damaged" })))
+        }
         Failure::InvalidParams(_) => (-32602, None),
         Failure::InvalidRequest(_) => (-32600, None),
         Failure::UnknownMethod(_) => (-32601, None),

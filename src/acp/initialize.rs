@@ -124,6 +124,10 @@ fn result_v1(profile: &ClientProfile, agent: &AgentInfo) -> v1::InitializeRespon
         .list(v1::SessionListCapabilities::new())
         .resume(v1::SessionResumeCapabilities::new())
         .close(v1::SessionCloseCapabilities::new())
+        .delete(v1::SessionDeleteCapabilities::new())
+        .fork(v1::SessionForkCapabilities::new())
+        .archive(v1::SessionArchiveCapabilities::new())
+        .title(v1::SessionTitleCapabilities::new())
         .additional_directories(v1::SessionAdditionalDirectoriesCapabilities::new())
         .system_prompt(
             v1::SessionSystemPromptCapabilities::new().mode(
@@ -153,6 +157,10 @@ fn result_v2(profile: &ClientProfile, agent: &AgentInfo) -> v2::InitializeRespon
     let sessions = v2::SessionCapabilities::new()
         .prompt(prompt)
         .mcp(mcp)
+        .delete(v2::SessionDeleteCapabilities::new())
+        .fork(v2::SessionForkCapabilities::new())
+        .archive(v2::SessionArchiveCapabilities::new())
+        .title(v2::SessionTitleCapabilities::new())
         .additional_directories(v2::SessionAdditionalDirectoriesCapabilities::new())
         .system_prompt(
             v2::SessionSystemPromptCapabilities::new().mode(

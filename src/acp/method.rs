@@ -12,6 +12,11 @@ pub(crate) const SESSION_LOAD: &str = "session/load";
 pub(crate) const SESSION_RESUME: &str = "session/resume";
 pub(crate) const SESSION_LIST: &str = "session/list";
 pub(crate) const SESSION_CLOSE: &str = "session/close";
+pub(crate) const SESSION_FORK: &str = "session/fork";
+pub(crate) const SESSION_DELETE: &str = "session/delete";
+pub(crate) const SESSION_ARCHIVE: &str = "session/archive";
+pub(crate) const SESSION_UNARCHIVE: &str = "session/unarchive";
+pub(crate) const SET_TITLE: &str = "session/set_title";
 pub(crate) const SESSION_PROMPT: &str = "session/prompt";
 pub(crate) const SET_CONFIG_OPTION: &str = "session/set_config_option";
 pub(crate) const SET_MODE: &str = "session/set_mode";
@@ -23,8 +28,19 @@ pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
 pub(crate) const ELICITATION_CREATE: &str = "elicitation/create";
 
-const BOTH: [&str; 6] =
-    [SESSION_NEW, SESSION_RESUME, SESSION_LIST, SESSION_CLOSE, SESSION_PROMPT, SET_CONFIG_OPTION];
+const BOTH: [&str; 11] = [
+    SESSION_NEW,
+    SESSION_RESUME,
+    SESSION_LIST,
+    SESSION_CLOSE,
+    SESSION_FORK,
+    SESSION_DELETE,
+    SESSION_ARCHIVE,
+    SESSION_UNARCHIVE,
+    SET_TITLE,
+    SESSION_PROMPT,
+    SET_CONFIG_OPTION,
+];
 const ONLY_V1: [&str; 4] = [AUTHENTICATE, LOGOUT, SESSION_LOAD, SET_MODE];
 const ONLY_V2: [&str; 4] = [AUTH_LOGIN, AUTH_LOGOUT, TERMINAL_CANCEL, TOOL_CALL_CANCEL];
 

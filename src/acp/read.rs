@@ -165,6 +165,9 @@ fn session_of(request: &Request) -> Option<&SessionId> {
         }
         Request::ResumeSession { session, .. }
         | Request::CloseSession { session }
+        | Request::ForkSession { session, .. }
+        | Request::ShelveSession { session, .. }
+        | Request::SetTitle { session, .. }
         | Request::Prompt { session, .. }
         | Request::SetOption { session, .. }
         | Request::CancelTerminal { session, .. }

@@ -26,7 +26,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
             let WireInitialized { user_agent } = decode_json(result)?;
             Ok(CodexReply::Initialized { user_agent })
         }
-        "thread/start" | "thread/resume" => decode_json(result).map(opened),
+        "thread/start" | "thread/resume" | "thread/fork" => decode_json(result).map(opened),
         "thread/list" => {
             let WirePage::<WireThread> { data, next_cursor } = decode_json(result)?;
             Ok(CodexReply::Threads { threads: data.into_iter().map(entry).collect(), next: next_cursor })

@@ -36,12 +36,18 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
-            if !mcp_servers.is_empty() {
-                params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
-            }
+            params.serve(mcp_servers);
             params.done()
         }
-        CodexRequest::ThreadList { cwd, cursor, limit } => {
+        CodexRequest::ThreadFork { thread, cwd, roots, mcp_servers, instructions } => {
+            let mut params =
+                Params::of(json!({"threadId": thread.as_str(), "excludeTurns": true, "cwd": cwd}));
+            params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
+            params.instruct(instructions.as_ref());
+            params.serve(mcp_servers);
+            params.done()
+        }
+        CodexRequest::ThreadList { cwd, cursor, limit, archived } => {
             let mut params = Params::of(json!({
                 // Empty means every provider; without it only the configured one.
                 "modelProviders": [],
@@ -52,7 +58,11 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             }));
             params.add("cwd", cwd.as_deref());
             params.add("cursor", cursor.as_deref());
+            params.add("archived", archived.then_some(true));
             params.done()
+        }
+        CodexRequest::ThreadFind { thread, archived } => {
+            json!({"modelProviders": [], "sourceKinds": SOURCES, "includedThreadIds": [thread.as_str()], "archived": archived})
         }
         CodexRequest::ItemsList { thread, cursor, limit } => {
             let mut params =
@@ -97,7 +107,8 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::Terminate { thread, process } => {
             json!({"threadId": thread.as_str(), "processId": process.as_str()})
         }
-        CodexRequest::Unsubscribe { thread }
+        CodexRequest::ThreadPut { thread, shelf: _ }
+        | CodexRequest::Unsubscribe { thread }
         | CodexRequest::Clean { thread }
         | CodexRequest::GoalGet { thread } => json!({"threadId": thread.as_str()}),
         // Only what a person asked for is stopped.
@@ -186,6 +197,12 @@ impl Params {
     fn add(&mut self, name: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.into());
+        }
+    }
+
+    fn serve(&mut self, servers: &[McpServer]) {
+        if !servers.is_empty() {
+            self.add("config", Some(json!({"mcp_servers": encode_mcp_servers(servers)})));
         }
     }
 

@@ -57,6 +57,8 @@ pub(crate) enum Opening {
     New { ticket: Ticket, place: Place },
     /// `session/load`, `session/resume`: the ticket is with the resume.
     Resume(SessionId),
+    /// `session/fork`.
+    Fork { ticket: Ticket, session: SessionId, place: Place },
     /// The client has run `codex login`: did it work?
     Confirm(Ticket),
 }
@@ -159,7 +161,9 @@ impl Core {
             return true;
         }
         let is_it = |opening: &Opening| match opening {
-            Opening::New { ticket, .. } | Opening::Confirm(ticket) => ticket.id() == request,
+            Opening::New { ticket, .. } | Opening::Fork { ticket, .. } | Opening::Confirm(ticket) => {
+                ticket.id() == request
+            }
             Opening::Resume(_) => false,
         };
         match self.account.held.iter().position(is_it) {
@@ -258,6 +262,7 @@ impl Core {
                     self.link.call(Purpose::Resume { session }, request, out);
                 }
             }
+            Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),
             Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),
         }
     }
@@ -270,7 +275,9 @@ impl Core {
 
     fn refuse_opening(&mut self, opening: Opening, failure: &Failure, out: &mut Effects) {
         match opening {
-            Opening::New { ticket, .. } | Opening::Confirm(ticket) => out.refuse(ticket, failure.clone()),
+            Opening::New { ticket, .. } | Opening::Fork { ticket, .. } | Opening::Confirm(ticket) => {
+                out.refuse(ticket, failure.clone());
+            }
             Opening::Resume(session) => {
                 if let Some(resuming) = self.arriving.remove(&session) {
                     out.refuse(resuming.ticket, failure.clone());

@@ -9,10 +9,10 @@ use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::link::Purpose;
 use super::opening::open_failure;
-use super::renewal::Renewals;
-use super::request::{Place, Reply, SessionEntry, Ticket};
+use super::request::{Place, Ticket};
 use super::session::{History, Session};
 use super::timer::Timer;
+use super::titles::titled;
 use super::{Core, asks};
 
 /// How long answers wait for the model list, in ms.
@@ -40,7 +40,15 @@ impl Core {
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
             Purpose::Look { opening } => self.looked_at(&opening, result, out),
             Purpose::Unwanted => self.unwanted(result, out),
-            Purpose::ListThreads { ticket } => listed(&self.renewals, ticket, result, out),
+            Purpose::ListThreads { ticket, archived, of_archived } => {
+                self.sessions_listed(ticket, archived, of_archived, result, out);
+            }
+            Purpose::Fork { ticket, session, place } => {
+                self.forked(now, ticket, &session, place, result, out);
+            }
+            Purpose::Shelve { ticket, session, shelf } => self.shelved(ticket, session, shelf, result, out),
+            Purpose::Find { ticket, session } => self.found_on_shelf(ticket, session, result, out),
+            Purpose::Title { ticket, session, title } => titled(ticket, &session, title, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
                 self.forget_thread(&self.renewals.thread(&session), &result, out);
@@ -52,12 +60,12 @@ impl Core {
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
             Purpose::Replay { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.replay_page(cx, items, next),
-                Ok(_) => session.history_refused(cx, &unexpected()),
+                Ok(_) => session.history_refused(cx, &CodexError::unexpected()),
                 Err(error) => session.history_refused(cx, &error),
             }),
             Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
-                Ok(_) => session.history_refused(cx, &unexpected()),
+                Ok(_) => session.history_refused(cx, &CodexError::unexpected()),
                 Err(error) => session.history_refused(cx, &error),
             }),
             Purpose::TurnStart { session, key } => {
@@ -79,7 +87,7 @@ impl Core {
                     Ok(CodexReply::Terminals { terminals, next }) => {
                         session.terminals_page(cx, listing, terminals, next)
                     }
-                    Ok(_) => session.terminals_refused(cx, &listing, unexpected().message),
+                    Ok(_) => session.terminals_refused(cx, &listing, CodexError::unexpected().message),
                     Err(error) => session.terminals_refused(cx, &listing, error.message),
                 })
             }
@@ -201,6 +209,11 @@ impl Core {
         };
         let mut session = Session::new(&opened, place, History::Known);
         session.is_blank = true;
+        self.welcome(now, ticket, session, out);
+    }
+
+    /// A session that did not exist before is told to the client, once the models are known.
+    pub(super) fn welcome(&mut self, now: Tick, ticket: Ticket, mut session: Session, out: &mut Effects) {
         let notices = std::mem::take(&mut self.early_notices);
         let id = session.id.clone();
         let is_known = self.models.is_known();
@@ -289,29 +302,7 @@ impl Core {
     }
 }
 
-fn listed(renewals: &Renewals, ticket: Ticket, result: Result<CodexReply, CodexError>, out: &mut Effects) {
-    match result {
-        Ok(CodexReply::Threads { threads, next }) => {
-            let sessions = threads
-                .into_iter()
-                .map(|it| SessionEntry {
-                    session: renewals.session(&it.thread),
-                    cwd: it.cwd,
-                    title: it.title,
-                    updated_at: it.updated_at,
-                })
-                .collect();
-            out.respond(ticket, Reply::Sessions { sessions, next });
-        }
-        Ok(_) => out.refuse(ticket, open_failure("thread/list", None, &unexpected())),
-        Err(error) if error.message.contains("cursor") => {
-            out.refuse(ticket, Failure::InvalidParams("unknown cursor; start again without one".to_owned()));
-        }
-        Err(error) => out.refuse(ticket, open_failure("thread/list", None, &error)),
-    }
-}
-
-fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened, CodexError> {
+pub(super) fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened, CodexError> {
     match result {
         Ok(CodexReply::ThreadOpened(opened)) => Ok(opened),
         Ok(
@@ -331,7 +322,7 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
             | CodexReply::LoginStarted(_)
             | CodexReply::LookedAt { .. }
             | CodexReply::Done,
-        ) => Err(unexpected()),
+        ) => Err(CodexError::unexpected()),
         Err(error) => Err(error),
     }
 }
@@ -340,8 +331,4 @@ fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<ThreadOpened,
 fn version(user_agent: &str) -> Option<String> {
     let (_, rest) = user_agent.split_once('/')?;
     rest.split_whitespace().next().map(str::to_owned)
-}
-
-fn unexpected() -> CodexError {
-    CodexError { code: 0, message: "the answer has another shape than expected".to_owned() }
 }

@@ -28,7 +28,7 @@ const PROFILE: &str = "permissions:";
 const AS_CONFIGURED: &str = "custom";
 
 /// The choices of one session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     /// What holds from the next turn on.
     holds: Holds,
@@ -55,6 +55,17 @@ impl Chosen {
         let is_default = self.collaboration() == CollaborationMode::Default;
         self.is_mode_fresh |= thread.holds.collaboration.is_none() && !is_default;
         self.learn(&thread.holds);
+    }
+
+    /// The choices of a fork, of which `thread` is the thread: Codex copies all but the effort.
+    pub(crate) fn forked(&self, thread: &ThreadOpened) -> Self {
+        let mut chosen = self.clone();
+        chosen.renew(thread);
+        if chosen.holds.effort.is_none() {
+            chosen.holds.effort.clone_from(&self.holds.effort);
+            chosen.fresh.effort.clone_from(&self.holds.effort);
+        }
+        chosen
     }
 
     /// Codex says what holds now; what was chosen since wins until it is told.

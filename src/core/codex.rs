@@ -12,7 +12,7 @@ use super::inquiry::{Inquiry, Told};
 use super::limits::RateLimit;
 use super::models::Model;
 use super::queued::QueuedMessage;
-use super::request::{Instructions, McpServer, PromptPart, ThreadEntry};
+use super::request::{Instructions, McpServer, PromptPart, Shelf, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
@@ -39,6 +39,13 @@ pub struct CodexError {
     pub message: String,
 }
 
+impl CodexError {
+    /// For an answer that has another shape than the request has answers.
+    pub(crate) fn unexpected() -> Self {
+        Self { code: 0, message: "the answer has another shape than expected".to_owned() }
+    }
+}
+
 /// Our requests to Codex.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CodexRequest {
@@ -60,8 +67,20 @@ pub enum CodexRequest {
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
     },
+    /// `thread/fork` without turns.
+    ThreadFork {
+        thread: ThreadId,
+        cwd: String,
+        roots: Vec<String>,
+        mcp_servers: Vec<McpServer>,
+        instructions: Option<Instructions>,
+    },
+    /// `thread/delete`, `thread/archive`, `thread/unarchive`.
+    ThreadPut { thread: ThreadId, shelf: Shelf },
     /// `thread/list`, most recent first, no subagents.
-    ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
+    ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32, archived: bool },
+    /// `thread/list` of this one thread: is it among the archived, or among the others?
+    ThreadFind { thread: ThreadId, archived: bool },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
@@ -154,7 +173,7 @@ pub enum CodexReply {
     Initialized {
         user_agent: String,
     },
-    /// `thread/start`, `thread/resume`.
+    /// `thread/start`, `thread/resume`, `thread/fork`.
     ThreadOpened(ThreadOpened),
     Threads {
         threads: Vec<ThreadEntry>,

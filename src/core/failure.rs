@@ -36,6 +36,15 @@ pub enum Failure {
         "session {0} is open in another Codex process, which writes its thread: another editor, or codex in a terminal; close it there, then try again"
     )]
     HeldElsewhere(SessionId),
+    /// -32603 with `data.sessionId`: Codex keeps what a fork was made of.
+    #[error("session {0} cannot be deleted while a fork of it exists; delete its forks first, or archive it")]
+    HasForks(SessionId),
+    /// -32603 with `data.sessionId`.
+    #[error("session {0} is archived; bring it back with session/unarchive, then open it")]
+    Archived(SessionId),
+    /// -32603 with `data.sessionId`: what Codex saved of it cannot be read. `cause` is Codex's word.
+    #[error("what codex saved of session {session} is damaged; other sessions are not concerned: {cause}")]
+    Damaged { session: SessionId, cause: String },
     /// -32603: Codex answered with an error.
     #[error("codex refused {method}: {message}")]
     Codex { method: &'static str, message: String, code: i64 },

@@ -52,7 +52,11 @@ impl Core {
         for purpose in self.link.lost(now, loss) {
             match purpose {
                 Purpose::Open { ticket, .. }
-                | Purpose::ListThreads { ticket }
+                | Purpose::ListThreads { ticket, .. }
+                | Purpose::Fork { ticket, .. }
+                | Purpose::Shelve { ticket, .. }
+                | Purpose::Find { ticket, .. }
+                | Purpose::Title { ticket, .. }
                 | Purpose::Logout { ticket } => out.refuse(ticket, failure.clone()),
                 Purpose::Resume { session } => {
                     if let Some(resuming) = self.arriving.remove(&session) {
@@ -180,6 +184,8 @@ impl Core {
         }
         self.leaving = Some(Leaving { code, ending: false, said: false });
         self.link.retire();
+        let failure = Failure::InvalidRequest("the agent is shutting down".to_owned());
+        self.refuse_shelving(&failure, out);
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.close(&mut cx, None);

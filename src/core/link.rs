@@ -11,7 +11,7 @@ use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
 use super::queued::QueuedMessage;
-use super::request::{Place, Ticket};
+use super::request::{Archived, Place, Shelf, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deaths within `CRASH_WINDOW` after which we stop starting it.
@@ -52,6 +52,32 @@ pub(crate) enum Purpose {
     /// `session/list`.
     ListThreads {
         ticket: Ticket,
+        archived: Archived,
+        /// This page is one of archived sessions.
+        of_archived: bool,
+    },
+    /// `session/fork`.
+    Fork {
+        ticket: Ticket,
+        session: SessionId,
+        place: Place,
+    },
+    /// `session/delete`, `session/archive`, `session/unarchive`.
+    Shelve {
+        ticket: Ticket,
+        session: SessionId,
+        shelf: Shelf,
+    },
+    /// Is it there already where it was to be put?
+    Find {
+        ticket: Ticket,
+        session: SessionId,
+    },
+    /// `session/set_title`.
+    Title {
+        ticket: Ticket,
+        session: SessionId,
+        title: String,
     },
     /// `session/resume`, `session/load`: the session holds the ticket.
     Resume {

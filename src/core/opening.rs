@@ -17,6 +17,9 @@ use super::update::Update;
 use crate::background::ledger::{Call, Work};
 use std::collections::BTreeSet;
 
+/// What Codex answers where it fails itself.
+const INTERNAL: i64 = -32603;
+
 /// Items per page of a history.
 ///
 /// Small: an item can be a megabyte of output.
@@ -306,15 +309,34 @@ impl Session {
 
 /// Why a thread could not be opened, by Codex's words.
 pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, error: &CodexError) -> Failure {
+    let Some(session) = session.cloned() else { return refusal(method, error) };
     let text = error.message.to_ascii_lowercase();
-    let is_unknown = ["not found", "no rollout", "invalid thread id", "invalid session id", "does not exist"]
-        .iter()
-        .any(|it| text.contains(it));
-    match session {
-        Some(session) if is_unknown => Failure::UnknownSession(session.clone()),
-        Some(session) if text.contains("active writer") => Failure::HeldElsewhere(session.clone()),
-        Some(_) | None => refusal(method, error),
+    let says = |words: &str| text.contains(words);
+    if is_unknown(error) {
+        Failure::UnknownSession(session)
+    } else if says("active writer") {
+        Failure::HeldElsewhere(session)
+    } else if says("is archived") {
+        Failure::Archived(session)
+    } else if says("thread-store internal error") || says("history lineage") {
+        Failure::Damaged { session, cause: error.message.clone() }
+    } else {
+        refusal(method, error)
     }
+}
+
+/// Whether Codex has no such thread. Of one that it cannot read it says other things, with another code.
+pub(crate) fn is_unknown(error: &CodexError) -> bool {
+    let text = error.message.to_ascii_lowercase();
+    let unknown = [
+        "not found",
+        "no rollout",
+        "no archived rollout",
+        "invalid thread id",
+        "invalid session id",
+        "does not exist",
+    ];
+    error.code != INTERNAL && unknown.iter().any(|it| text.contains(it))
 }
 
 fn is_in_progress(kind: &ItemKind) -> bool {

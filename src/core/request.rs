@@ -77,7 +77,13 @@ pub enum Request {
     /// `session/resume`, v1 `session/load`; `replay` asks for the history first.
     ResumeSession { session: SessionId, place: Place, replay: bool },
     /// `session/list`.
-    ListSessions { cwd: Option<String>, cursor: Option<String> },
+    ListSessions { cwd: Option<String>, cursor: Option<String>, archived: Archived },
+    /// `session/fork`: a new session with the history of that one.
+    ForkSession { session: SessionId, place: Place },
+    /// `session/delete`, `session/archive`, `session/unarchive`.
+    ShelveSession { session: SessionId, shelf: Shelf },
+    /// `session/set_title`. Not empty, one line (checked by the decoder).
+    SetTitle { session: SessionId, title: String },
     /// `session/close`.
     CloseSession { session: SessionId },
     /// `session/prompt`.
@@ -92,6 +98,29 @@ pub enum Request {
     SignIn { method: SignIn },
     /// v1 `logout`, v2 `auth/logout`.
     SignOut,
+}
+
+/// Which sessions a list has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Archived {
+    /// None that is archived.
+    #[default]
+    Exclude,
+    /// All: those that are not archived first.
+    Include,
+    /// The archived ones.
+    Only,
+}
+
+/// Where a session is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// Away for good.
+    Deleted,
+    /// Kept, and not in ordinary lists.
+    Archive,
+    /// Back among the others.
+    Open,
 }
 
 /// Where a session works and with what.
@@ -165,12 +194,16 @@ pub enum OptionInput {
 /// An answer to a request of the client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// `session/new`, `session/resume`, v1 `session/load`.
+    /// `session/new`, `session/fork`, `session/resume`, v1 `session/load`.
     SessionOpened(SessionOpened),
     /// `session/list`.
     Sessions { sessions: Vec<SessionEntry>, next: Option<String> },
     /// `session/close`.
     SessionClosed,
+    /// `session/delete`, `session/archive`, `session/unarchive`.
+    Shelved,
+    /// `session/set_title`: the title as it is stored.
+    Titled(String),
     /// v2 `session/prompt`: the message is in the thread.
     Inserted { message: MessageId },
     /// v1 `session/prompt`: the turn is over. Never `StopReason::Error`. `background` counts
@@ -203,6 +236,7 @@ pub struct SessionEntry {
     pub cwd: String,
     pub title: Option<String>,
     pub updated_at: Option<i64>,
+    pub is_archived: bool,
 }
 
 /// Raw JSON of a form's answers, handed to Codex as it came.

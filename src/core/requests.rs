@@ -2,18 +2,13 @@
 
 use super::Core;
 use super::account::Opening;
-use super::codex::CodexRequest;
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
 use super::ids::{PromptKey, SessionId, Tick};
 use super::input::FromClient;
-use super::link::Purpose;
 use super::opening::Resuming;
 use super::request::{Place, PromptPart, Reply, Request, Ticket, Version};
 use super::update::Update;
-
-/// Sessions per page of `session/list`.
-const LIST_PAGE: u32 = 50;
 
 impl Core {
     pub(super) fn client_event(&mut self, now: Tick, event: FromClient, out: &mut Effects) {
@@ -62,19 +57,14 @@ impl Core {
             }
             Request::SignIn { method } => self.sign_in(now, ticket, method, out),
             Request::SignOut => self.sign_out(now, ticket, out),
-            Request::ListSessions { cwd, cursor } => {
-                if let Err(failure) = self.link.ensure(now, out) {
-                    return out.refuse(ticket, failure);
-                }
-                let request = CodexRequest::ThreadList { cwd, cursor, limit: LIST_PAGE };
-                self.link.call(Purpose::ListThreads { ticket }, request, out);
+            Request::ListSessions { cwd, cursor, archived } => {
+                self.list_sessions(now, ticket, cwd, cursor, archived, out);
             }
+            Request::ForkSession { session, place } => self.fork_session(now, ticket, session, place, out),
+            Request::ShelveSession { session, shelf } => self.shelve(now, ticket, session, shelf, out),
+            Request::SetTitle { session, title } => self.set_title(now, ticket, session, title, out),
             Request::CloseSession { session } => {
-                // A resume that is under way is for nothing.
-                if let Some(resuming) = self.arriving.remove(&session) {
-                    out.refuse(resuming.ticket, Failure::Cancelled);
-                }
-                self.late_resumes.retain(|(waiting, _)| *waiting != session);
+                self.give_up_resume(&session, out);
                 self.close_session(now, ticket, session, out);
             }
             Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
@@ -143,6 +133,20 @@ impl Core {
         }
         self.arriving.insert(session.clone(), resuming);
         self.admit(now, Opening::Resume(session.clone()), out);
+    }
+
+    /// A resume that is under way is for nothing: the session closes.
+    pub(super) fn give_up_resume(&mut self, session: &SessionId, out: &mut Effects) {
+        if let Some(resuming) = self.arriving.remove(session) {
+            out.refuse(resuming.ticket, Failure::Cancelled);
+        }
+        let late = std::mem::take(&mut self.late_resumes);
+        let (given_up, late) = late.into_iter().partition(|(waiting, _)| waiting == session);
+        self.late_resumes = late;
+        let given_up: Vec<(SessionId, Resuming)> = given_up;
+        for (_, resuming) in given_up {
+            out.refuse(resuming.ticket, Failure::Cancelled);
+        }
     }
 
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {

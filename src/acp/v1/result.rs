@@ -37,6 +37,24 @@ impl Encoder {
                         .config_options(convert::options(&opened.options)),
                 )
             }
+            (method::SESSION_FORK, Reply::SessionOpened(opened)) => {
+                self.session(&opened.session).note_mode(&opened.options);
+                value(
+                    v1::ForkSessionResponse::new(convert::id(opened.session.as_str()))
+                        .modes(convert::modes(&opened.options))
+                        .config_options(convert::options(&opened.options)),
+                )
+            }
+            (method::SESSION_DELETE | method::SESSION_ARCHIVE, Reply::Shelved) => {
+                if let Some(session) = session {
+                    self.sessions.remove(session);
+                }
+                Some(json!({}))
+            }
+            (method::SESSION_UNARCHIVE, Reply::Shelved) => Some(json!({})),
+            (method::SET_TITLE, Reply::Titled(title)) => {
+                value(v1::SetSessionTitleResponse::new(title.as_str()))
+            }
             (method::SESSION_LIST, Reply::Sessions { sessions, next }) => value(
                 v1::ListSessionsResponse::new(sessions.iter().map(info).collect()).next_cursor(next.clone()),
             ),
@@ -66,6 +84,8 @@ impl Encoder {
                 Reply::SessionOpened(_)
                 | Reply::Sessions { .. }
                 | Reply::SessionClosed
+                | Reply::Shelved
+                | Reply::Titled(_)
                 | Reply::Inserted { .. }
                 | Reply::TurnEnded { .. }
                 | Reply::OptionSet(_)
@@ -92,6 +112,7 @@ fn info(entry: &SessionEntry) -> v1::SessionInfo {
     v1::SessionInfo::new(convert::id(entry.session.as_str()), entry.cwd.as_str())
         .title(entry.title.clone())
         .updated_at(entry.updated_at.and_then(time::iso8601))
+        .archived(entry.is_archived)
 }
 
 fn value(result: impl Serialize) -> Option<Value> {

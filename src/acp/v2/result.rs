@@ -15,6 +15,12 @@ pub(crate) fn result(name: &str, reply: &Reply) -> Option<Value> {
                 .config_options(convert::options(&opened.options))
                 .available_commands(convert::commands(&opened.commands)),
         ),
+        (method::SESSION_FORK, Reply::SessionOpened(opened)) => value(
+            v2::ForkSessionResponse::new(opened.session.as_str())
+                .config_options(convert::options(&opened.options))
+                .available_commands(convert::commands(&opened.commands)),
+        ),
+        (method::SET_TITLE, Reply::Titled(title)) => value(v2::SetSessionTitleResponse::new(title.as_str())),
         (method::SESSION_RESUME, Reply::SessionOpened(opened)) => value(
             v2::ResumeSessionResponse::new()
                 .config_options(convert::options(&opened.options))
@@ -33,12 +39,15 @@ pub(crate) fn result(name: &str, reply: &Reply) -> Option<Value> {
         (method::AUTH_LOGIN, Reply::SignedIn)
         | (method::AUTH_LOGOUT, Reply::SignedOut)
         | (method::SESSION_CLOSE, Reply::SessionClosed)
+        | (method::SESSION_DELETE | method::SESSION_ARCHIVE | method::SESSION_UNARCHIVE, Reply::Shelved)
         | (method::TERMINAL_CANCEL | method::TOOL_CALL_CANCEL, Reply::CancelAccepted) => Some(json!({})),
         (
             _,
             Reply::SessionOpened(_)
             | Reply::Sessions { .. }
             | Reply::SessionClosed
+            | Reply::Shelved
+            | Reply::Titled(_)
             | Reply::Inserted { .. }
             | Reply::TurnEnded { .. }
             | Reply::OptionSet(_)
@@ -54,6 +63,7 @@ fn info(entry: &SessionEntry) -> v2::SessionInfo {
     v2::SessionInfo::new(entry.session.as_str(), entry.cwd.as_str())
         .title(entry.title.clone())
         .updated_at(entry.updated_at.and_then(time::iso8601))
+        .archived(entry.is_archived)
 }
 
 fn value(result: impl Serialize) -> Option<Value> {

@@ -1,0 +1,181 @@
+//! Sessions that are listed and put away: `session/list`, `delete`, `archive`, `unarchive`.
+//!
+//! One that is open is closed first, with everything it runs (D8). What Codex then does to its thread is one call.
+
+use super::Core;
+use super::codex::{CodexError, CodexReply, CodexRequest};
+use super::effect::Effects;
+use super::failure::Failure;
+use super::ids::{SessionId, Tick};
+use super::link::Purpose;
+use super::opening::{is_unknown, open_failure};
+use super::request::{Archived, Reply, SessionEntry, Shelf, Ticket};
+
+/// Sessions per page of `session/list`.
+const LIST_PAGE: u32 = 50;
+/// How the cursor of a page of archived sessions begins, in a list of both.
+const ARCHIVED: &str = "archived:";
+
+impl Core {
+    pub(super) fn list_sessions(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        cwd: Option<String>,
+        cursor: Option<String>,
+        archived: Archived,
+        out: &mut Effects,
+    ) {
+        if let Err(failure) = self.link.ensure(now, out) {
+            return out.refuse(ticket, failure);
+        }
+        let (of_archived, cursor) = match (archived, cursor) {
+            (Archived::Exclude, cursor) => (false, cursor),
+            (Archived::Only, cursor) => (true, cursor),
+            (Archived::Include, cursor) => match cursor.as_deref().and_then(|it| it.strip_prefix(ARCHIVED)) {
+                Some(rest) => (true, Some(rest.to_owned()).filter(|it| !it.is_empty())),
+                None => (false, cursor),
+            },
+        };
+        let request = CodexRequest::ThreadList { cwd, cursor, limit: LIST_PAGE, archived: of_archived };
+        self.link.call(Purpose::ListThreads { ticket, archived, of_archived }, request, out);
+    }
+
+    pub(super) fn sessions_listed(
+        &mut self,
+        ticket: Ticket,
+        archived: Archived,
+        of_archived: bool,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let (threads, next) = match result {
+            Ok(CodexReply::Threads { threads, next }) => (threads, next),
+            Ok(_) => return out.refuse(ticket, open_failure("thread/list", None, &CodexError::unexpected())),
+            Err(error) if error.message.contains("cursor") => {
+                let message = "unknown cursor; start again without one".to_owned();
+                return out.refuse(ticket, Failure::InvalidParams(message));
+            }
+            Err(error) => return out.refuse(ticket, open_failure("thread/list", None, &error)),
+        };
+        let next = match (archived, of_archived) {
+            (Archived::Exclude | Archived::Only, _) => next,
+            (Archived::Include, false) => next.or_else(|| Some(ARCHIVED.to_owned())),
+            (Archived::Include, true) => next.map(|it| format!("{ARCHIVED}{it}")),
+        };
+        let sessions = threads
+            .into_iter()
+            .map(|it| SessionEntry {
+                session: self.renewals.session(&it.thread),
+                cwd: it.cwd,
+                title: it.title,
+                updated_at: it.updated_at,
+                is_archived: of_archived,
+            })
+            .collect();
+        out.respond(ticket, Reply::Sessions { sessions, next });
+    }
+
+    /// `session/delete`, `session/archive`, `session/unarchive`.
+    pub(super) fn shelve(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        session: SessionId,
+        shelf: Shelf,
+        out: &mut Effects,
+    ) {
+        let is_open = match shelf {
+            Shelf::Deleted | Shelf::Archive => {
+                self.give_up_resume(&session, out);
+                self.sessions.contains_key(&session)
+            }
+            Shelf::Open => false,
+        };
+        if !is_open {
+            return self.put(now, ticket, session, shelf, out);
+        }
+        self.shelving.entry(session.clone()).or_default().push((ticket, shelf));
+        self.with(now, &session, out, |session, cx| session.close(cx, None));
+    }
+
+    /// A session is closed: what waited for that goes on.
+    pub(super) fn shelve_closed(&mut self, now: Tick, session: &SessionId, out: &mut Effects) {
+        for (ticket, shelf) in self.shelving.remove(session).into_iter().flatten() {
+            self.put(now, ticket, session.clone(), shelf, out);
+        }
+    }
+
+    fn put(&mut self, now: Tick, ticket: Ticket, session: SessionId, shelf: Shelf, out: &mut Effects) {
+        if let Err(failure) = self.link.ensure(now, out) {
+            return out.refuse(ticket, failure);
+        }
+        let request = CodexRequest::ThreadPut { thread: self.renewals.thread(&session), shelf };
+        self.link.call(Purpose::Shelve { ticket, session, shelf }, request, out);
+    }
+
+    pub(super) fn shelved(
+        &mut self,
+        ticket: Ticket,
+        session: SessionId,
+        shelf: Shelf,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let error = match result {
+            Ok(_) => return out.respond(ticket, Reply::Shelved),
+            Err(error) => error,
+        };
+        match shelf {
+            // It is gone, which is what was asked for.
+            Shelf::Deleted if is_unknown(&error) => out.respond(ticket, Reply::Shelved),
+            // It may be there already: Codex says the same of that.
+            Shelf::Archive | Shelf::Open if is_unknown(&error) => {
+                let thread = self.renewals.thread(&session);
+                let request = CodexRequest::ThreadFind { thread, archived: shelf == Shelf::Archive };
+                self.link.call(Purpose::Find { ticket, session }, request, out);
+            }
+            Shelf::Deleted if error.message.contains("still references it") => {
+                out.refuse(ticket, Failure::HasForks(session));
+            }
+            Shelf::Deleted | Shelf::Archive | Shelf::Open => {
+                out.refuse(ticket, open_failure(shelf.method(), Some(&session), &error));
+            }
+        }
+    }
+
+    /// Whether it was there already.
+    pub(super) fn found_on_shelf(
+        &mut self,
+        ticket: Ticket,
+        session: SessionId,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        match result {
+            Ok(CodexReply::Threads { threads, .. }) if !threads.is_empty() => {
+                out.respond(ticket, Reply::Shelved);
+            }
+            // An id that is no id is unknown too.
+            Ok(_) | Err(_) => out.refuse(ticket, Failure::UnknownSession(session)),
+        }
+    }
+
+    /// We leave: what waits for a close is not done any more.
+    pub(super) fn refuse_shelving(&mut self, failure: &Failure, out: &mut Effects) {
+        for (ticket, _) in std::mem::take(&mut self.shelving).into_values().flatten() {
+            out.refuse(ticket, failure.clone());
+        }
+    }
+}
+
+impl Shelf {
+    /// The wire's method name.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Deleted => "thread/delete",
+            Self::Archive => "thread/archive",
+            Self::Open => "thread/unarchive",
+        }
+    }
+}
