@@ -14,6 +14,8 @@ mod scene;
 mod server;
 #[path = "replay/service.rs"]
 mod service;
+#[path = "replay/shelf.rs"]
+mod shelf;
 #[path = "replay/standing.rs"]
 mod standing;
 #[path = "replay/story.rs"]

@@ -64,6 +64,8 @@ pub(crate) struct Command {
     pub(crate) stop: Option<Stop>,
     /// The last turn in which the model wrote to it or asked for its output.
     pub(crate) looked_at: Option<TurnId>,
+    /// When it started, in milliseconds since the epoch, where Codex said.
+    pub(crate) started: Option<i64>,
     /// When a complete list first did not name it.
     pub(crate) missing: Option<Tick>,
 }

@@ -21,6 +21,7 @@ pub(crate) struct WireCommand {
     aggregated_output: Option<String>,
     exit_code: Option<i64>,
     duration_ms: Option<i64>,
+    started_at_ms: Option<i64>,
 }
 
 /// One step of Codex's own parse of a command.
@@ -62,6 +63,7 @@ pub(crate) fn decode_command(wire: WireCommand, unstated: ItemStatus) -> Command
         output: wire.aggregated_output,
         exit_code: wire.exit_code,
         duration_ms: wire.duration_ms,
+        started: wire.started_at_ms,
     }
 }
 

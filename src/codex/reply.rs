@@ -8,7 +8,8 @@ use super::place::one_line;
 use super::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use super::standing;
 use crate::core::codex::{
-    CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
+    CodexReply, HistoryItem, HistoryTurn, Holds, Item, ItemKind, ItemStatus, Keeping, LiveTerminal, Profile,
+    ThreadOpened,
 };
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use crate::core::models::{Model, Tier};
@@ -35,6 +36,11 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
             let WirePage::<WireEntry<'_>> { data, next_cursor } = decode_json(result)?;
             let items = data.into_iter().enumerate().map(history_item).collect::<Result<_, _>>()?;
             Ok(CodexReply::Items { items, next: next_cursor })
+        }
+        "thread/turns/list" => {
+            let WirePage::<WireWholeTurn<'_>> { data, next_cursor } = decode_json(result)?;
+            let turns = data.into_iter().enumerate().map(history_turn).collect::<Result<_, _>>()?;
+            Ok(CodexReply::Turns { turns, next: next_cursor })
         }
         "turn/start" => {
             let WireTurnStarted { turn } = decode_json(result)?;
@@ -106,6 +112,7 @@ struct WireThread {
     preview: Option<String>,
     updated_at: Option<i64>,
     status: Option<WireStatus>,
+    history_mode: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -147,6 +154,10 @@ impl WireTurns {
 fn opened(wire: WireOpened<'_>) -> CodexReply {
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
+        keeping: match wire.thread.history_mode.as_deref() {
+            Some("legacy") => Keeping::ByTurn,
+            Some(_) | None => Keeping::ByItem,
+        },
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
         turn: wire.initial_turns_page.and_then(WireTurns::running),
         thread: ThreadId::new(wire.thread.id),
@@ -184,6 +195,26 @@ struct WireEntry<'a> {
     turn_id: Option<String>,
     #[serde(borrow)]
     item: &'a RawValue,
+    started_at_ms: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireWholeTurn<'a> {
+    id: String,
+    started_at: Option<i64>,
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+fn history_turn((idx, wire): (usize, WireWholeTurn<'_>)) -> Result<HistoryTurn, Misfit> {
+    let entry = |item| WireEntry { turn_id: Some(wire.id.clone()), item, started_at_ms: None };
+    let items = wire.items.iter().map(|item| entry(*item)).enumerate().map(history_item);
+    Ok(HistoryTurn {
+        items: items.collect::<Result<_, _>>().map_err(|it| it.under(&format!("data[{idx}]")))?,
+        began: wire.started_at.map(|seconds| seconds.saturating_mul(1000)),
+        turn: TurnId::new(wire.id),
+    })
 }
 
 fn history_item((idx, wire): (usize, WireEntry<'_>)) -> Result<HistoryItem, Misfit> {
@@ -193,7 +224,8 @@ fn history_item((idx, wire): (usize, WireEntry<'_>)) -> Result<HistoryItem, Misf
         Ok(Decoded::Unknown { id, .. }) => Item { id, kind: ItemKind::Hidden },
         Err(misfit) => return Err(misfit.under(&format!("data[{idx}].item"))),
     };
-    Ok(HistoryItem { turn: wire.turn_id.map(TurnId::new), item })
+    let size = wire.item.get().len();
+    Ok(HistoryItem { turn: wire.turn_id.map(TurnId::new), item, started: wire.started_at_ms, size })
 }
 
 #[derive(Deserialize)]

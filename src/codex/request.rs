@@ -7,7 +7,8 @@ use super::inventory::OPTED_OUT;
 use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
-use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::codex::{Choices, CodexRequest, Keeping, Preset};
+use crate::core::ids::TurnId;
 use crate::core::request::{Instructions, McpServer};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
@@ -64,9 +65,21 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
         CodexRequest::ThreadFind { thread, archived } => {
             json!({"modelProviders": [], "sourceKinds": SOURCES, "includedThreadIds": [thread.as_str()], "archived": archived})
         }
-        CodexRequest::ItemsList { thread, cursor, limit } => {
+        CodexRequest::TurnsList { thread, cursor, limit, keeping } => {
+            let view = match keeping {
+                Keeping::ByItem => "notLoaded",
+                Keeping::ByTurn => "full",
+            };
+            let mut params = Params::of(json!({
+                "threadId": thread.as_str(), "sortDirection": "asc", "limit": limit, "itemsView": view,
+            }));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::ItemsList { thread, turn, cursor, limit } => {
             let mut params =
                 Params::of(json!({"threadId": thread.as_str(), "sortDirection": "asc", "limit": limit}));
+            params.add("turnId", turn.as_ref().map(TurnId::as_str));
             params.add("cursor", cursor.as_deref());
             params.done()
         }

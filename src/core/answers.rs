@@ -58,16 +58,12 @@ impl Core {
                 result => self.with(now, &session, out, |session, cx| session.revived(cx, result)),
             },
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
-            Purpose::Replay { session } => self.with(now, &session, out, |session, cx| match result {
-                Ok(CodexReply::Items { items, next }) => session.replay_page(cx, items, next),
-                Ok(_) => session.history_refused(cx, &CodexError::unexpected()),
-                Err(error) => session.history_refused(cx, &error),
-            }),
-            Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
-                Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
-                Ok(_) => session.history_refused(cx, &CodexError::unexpected()),
-                Err(error) => session.history_refused(cx, &error),
-            }),
+            Purpose::Replay { session } => {
+                self.with(now, &session, out, |session, cx| session.replay_page(cx, result));
+            }
+            Purpose::KeyScan { session } => {
+                self.with(now, &session, out, |session, cx| session.keys_page(cx, result));
+            }
             Purpose::TurnStart { session, key } => {
                 self.with(now, &session, out, |session, cx| session.turn_start_answered(cx, &key, result));
             }
@@ -309,6 +305,7 @@ pub(super) fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<Th
             CodexReply::Initialized { .. }
             | CodexReply::Threads { .. }
             | CodexReply::Items { .. }
+            | CodexReply::Turns { .. }
             | CodexReply::Turn(_)
             | CodexReply::Terminals { .. }
             | CodexReply::Terminated(_)

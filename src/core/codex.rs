@@ -81,8 +81,10 @@ pub enum CodexRequest {
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32, archived: bool },
     /// `thread/list` of this one thread: is it among the archived, or among the others?
     ThreadFind { thread: ThreadId, archived: bool },
-    /// `thread/items/list`, oldest first.
-    ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/turns/list`, oldest first: their names, or all of them where Codex keeps no items.
+    TurnsList { thread: ThreadId, cursor: Option<String>, limit: u32, keeping: Keeping },
+    /// `thread/items/list` of one turn or of all, in the order in which they ended.
+    ItemsList { thread: ThreadId, turn: Option<TurnId>, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.
@@ -179,6 +181,11 @@ pub enum CodexReply {
         threads: Vec<ThreadEntry>,
         next: Option<String>,
     },
+    /// `thread/turns/list`.
+    Turns {
+        turns: Vec<HistoryTurn>,
+        next: Option<String>,
+    },
     Items {
         items: Vec<HistoryItem>,
         next: Option<String>,
@@ -232,6 +239,16 @@ pub struct ThreadOpened {
     pub active: bool,
     /// The turn that runs, where Codex says which.
     pub turn: Option<TurnId>,
+    pub keeping: Keeping,
+}
+
+/// How Codex keeps the history of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    #[default]
+    ByItem,
+    /// As a Codex of former days did (`legacy`): without commands, and with names of its own for the items.
+    ByTurn,
 }
 
 /// The settings that a thread has.
@@ -264,6 +281,20 @@ pub struct Profile {
 pub struct HistoryItem {
     pub turn: Option<TurnId>,
     pub item: Item,
+    /// In milliseconds since the epoch, where Codex has it.
+    pub started: Option<i64>,
+    /// Bytes of it on the wire.
+    pub size: usize,
+}
+
+/// One turn of a thread's history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryTurn {
+    pub turn: TurnId,
+    /// In milliseconds since the epoch, rounded down to a second.
+    pub began: Option<i64>,
+    /// Where they were asked for.
+    pub items: Vec<HistoryItem>,
 }
 
 /// One line of `backgroundTerminals/list`: alive, foreground or not.
@@ -533,6 +564,8 @@ pub struct CommandItem {
     pub output: Option<String>,
     pub exit_code: Option<i64>,
     pub duration_ms: Option<i64>,
+    /// In milliseconds since the epoch.
+    pub started: Option<i64>,
 }
 
 /// Who runs a command.

@@ -122,6 +122,7 @@ impl Session {
                     handed_back: !self.at_work.contains(&it.item),
                     stop: None,
                     looked_at: None,
+                    started: None,
                     missing: None,
                 };
                 let turn = self.current_turn();
@@ -130,32 +131,6 @@ impl Session {
                 self.open_terminal(cx, &it.item, Some(it.process.clone()));
                 self.offer(cx, &it.item);
             }
-        }
-    }
-
-    /// Tells the client everything about a running command again: a resume (V2-62).
-    pub(crate) fn reannounce(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
-        let Some(Call { call, work: Work::Command(command), .. }) = self.ledger.get_mut(item) else { return };
-        let call = call.clone();
-        let (script, cwd) = (command.command.clone(), command.cwd.clone());
-        let Some(live) = command.live_mut() else { return };
-        let terminal = live.terminal.terminal().clone();
-        let can_cancel = live.process.is_some();
-        let News::Snapshot(text) = live.output.take_all() else { return };
-        live.flushed = Some(cx.now);
-        let vitals = live.vitals;
-        live.vitals_wait = false;
-        let mut reopened = reopened(call, &script);
-        reopened.content.extend(live.typed.markdown().map(CallContent::Text));
-        self.emit_ahead(cx, Update::CallOpened(reopened));
-        let opened =
-            TerminalOpened { terminal: terminal.clone(), command: script, cwd, size: None, can_cancel };
-        self.emit_ahead(cx, Update::TerminalOpened(opened));
-        if !text.is_empty() {
-            self.emit_ahead(cx, Update::TerminalSnapshot { terminal: terminal.clone(), text });
-        }
-        if let Some(vitals) = vitals {
-            self.emit_ahead(cx, Update::TerminalVitals { terminal, vitals });
         }
     }
 
@@ -457,6 +432,7 @@ fn command(it: &CommandItem, own_shell: bool) -> Command {
         handed_back: false,
         stop: None,
         looked_at: None,
+        started: it.started,
         missing: None,
     }
 }

@@ -7,7 +7,7 @@ use super::cx::Cx;
 use super::effect::Anomaly;
 use super::ids::{ItemId, MessageId, TurnId};
 use super::session::Session;
-use super::texts::Ending;
+use super::texts::{Ending, Voice};
 use super::turn::Front;
 use super::update::{
     CallChange, CallContent, CallOpened, CallOutput, Diff, DiffOp, FinalStatus, Location, OpenStatus,
@@ -144,7 +144,7 @@ impl Session {
         if text.is_empty() {
             self.texts.open(item);
         } else {
-            let more = self.texts.delta(item, part, text);
+            let more = self.texts.delta(item, voice, part, text);
             self.emit(cx, voice.chunk(item, more));
         }
         if was_quiet {
@@ -219,15 +219,8 @@ impl Session {
     }
 }
 
-/// Who speaks.
-#[derive(Clone, Copy)]
-enum Voice {
-    Agent,
-    Thought,
-}
-
 impl Voice {
-    fn chunk(self, item: &ItemId, text: String) -> Update {
+    pub(crate) fn chunk(self, item: &ItemId, text: String) -> Update {
         let message = MessageId::from(item);
         match self {
             Self::Agent => Update::AgentText { message, text },

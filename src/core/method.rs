@@ -12,6 +12,7 @@ impl CodexRequest {
             Self::ThreadFork { .. } => "thread/fork",
             Self::ThreadPut { shelf, .. } => shelf.method(),
             Self::ThreadList { .. } | Self::ThreadFind { .. } => "thread/list",
+            Self::TurnsList { .. } => "thread/turns/list",
             Self::ItemsList { .. } => "thread/items/list",
             Self::Unsubscribe { .. } => "thread/unsubscribe",
             Self::TurnStart { .. } => "turn/start",

@@ -2,28 +2,20 @@
 //!
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
-use super::codex::{CodexError, CodexReply, CodexRequest, HistoryItem, ItemKind, ItemStatus, ThreadOpened};
+use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
-use super::ids::{MessageId, SessionId, TerminalId, ThreadId, ToolCallId, TurnId};
-use super::input::Pressure;
+use super::ids::{SessionId, ThreadId};
 use super::link::Purpose;
 use super::prompts::refusal;
 use super::request::{Place, Reply, SessionOpened, Ticket, Version};
-use super::session::{History, Session, Tie};
+use super::session::{Session, Tie};
 use super::turn::{Front, Turn};
 use super::update::Update;
-use crate::background::ledger::{Call, Work};
-use std::collections::BTreeSet;
 
 /// What Codex answers where it fails itself.
 const INTERNAL: i64 = -32603;
-
-/// Items per page of a history.
-///
-/// Small: an item can be a megabyte of output.
-const PAGE: u32 = 16;
 
 /// A resume that is not answered yet.
 #[derive(Debug)]
@@ -40,7 +32,7 @@ enum Stage {
     /// The history is being told.
     Replaying,
     /// The client does not keep up: the next page waits.
-    Paused(String),
+    Paused,
     /// What lives is being asked for.
     Listing,
     /// Everything is known; only the models are missing.
@@ -78,15 +70,20 @@ impl Session {
         self.ask_profiles(cx);
         self.joins_turn(opened);
         self.held.get_or_insert_with(Vec::new);
+        self.keeping = opened.keeping;
+        self.at_work.clear();
+        let living = self.living(cx);
         let replay = resuming.replay;
         self.resuming = Some(resuming);
-        self.at_work.clear();
-        if replay {
-            self.ledger.forget_closed();
-            self.ask_history(cx, None);
-        } else {
-            self.await_list(cx);
+        if !replay {
+            self.hold(living.into_iter().flat_map(|(_, updates)| updates));
+            return self.await_list(cx);
         }
+        let (placed, rest): (Vec<_>, Vec<_>) = living.into_iter().partition(|(started, _)| started.is_some());
+        let unfinished = self.unfinished();
+        self.hold(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
+        let placed = placed.into_iter().filter_map(|(started, updates)| Some((started?, updates)));
+        self.begin_replay(cx, opened.keeping, placed.collect());
     }
 
     /// The thread was loaded in mid-turn. Returns whether that is news.
@@ -100,7 +97,7 @@ impl Session {
         is_news
     }
 
-    fn await_list(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn await_list(&mut self, cx: &mut Cx<'_>) {
         if let Some(resuming) = &mut self.resuming {
             resuming.stage = Stage::Listing;
         }
@@ -108,74 +105,24 @@ impl Session {
         self.poll_terminals(cx);
     }
 
+    /// The client does not keep up: the next page waits.
+    pub(crate) fn pause_replay(&mut self) {
+        if let Some(resuming) = &mut self.resuming {
+            resuming.stage = Stage::Paused;
+        }
+    }
+
     /// The client keeps up again: a replay that waited goes on.
     pub(crate) fn go_on_replaying(&mut self, cx: &mut Cx<'_>) {
-        let Some(resuming) = &mut self.resuming else { return };
-        if let Stage::Paused(cursor) = &resuming.stage {
-            let cursor = cursor.clone();
-            resuming.stage = Stage::Replaying;
-            self.ask_history(cx, Some(cursor));
+        match &mut self.resuming {
+            Some(resuming) if resuming.stage == Stage::Paused => resuming.stage = Stage::Replaying,
+            Some(_) | None => return,
         }
+        self.read_on(cx);
     }
 
-    fn ask_history(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
-        self.cursor.clone_from(&cursor);
-        let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: PAGE };
-        cx.link.call(Purpose::Replay { session: self.id.clone() }, request, cx.out);
-    }
-
-    /// One page of the history is told.
-    pub(crate) fn replay_page(&mut self, cx: &mut Cx<'_>, items: Vec<HistoryItem>, next: Option<String>) {
-        self.replaying = true;
-        for HistoryItem { turn, item } in items {
-            let turn = turn.unwrap_or_else(|| TurnId::new("history"));
-            // A running command is told from the list, with its process.
-            let runs = matches!(&item.kind, ItemKind::Command(it) if it.status == ItemStatus::InProgress && it.process.is_some());
-            if runs {
-                self.at_work.insert(item.id);
-                continue;
-            }
-            match is_in_progress(&item.kind) && matches!(self.front, Front::Active(_)) {
-                true => self.item_started(cx, &turn, item),
-                false => self.item_completed(cx, &turn, item),
-            }
-        }
-        self.replaying = false;
-        if let Some(cursor) = self.new_cursor(cx, next) {
-            match &mut self.resuming {
-                Some(resuming) if cx.desk.pressure == Pressure::High => {
-                    resuming.stage = Stage::Paused(cursor)
-                }
-                Some(_) | None => self.ask_history(cx, Some(cursor)),
-            }
-            return;
-        }
-        self.history = History::Known;
-        self.emit_ahead(cx, Update::ReplayComplete);
-        self.await_list(cx);
-    }
-
-    /// The next page's cursor; the same one again would never end.
-    fn new_cursor(&self, cx: &mut Cx<'_>, next: Option<String>) -> Option<String> {
-        if next.is_some() && next == self.cursor {
-            let message = "the cursor of the next page is the one of this page".to_owned();
-            cx.out.anomaly(Anomaly::CodexRefused { method: "thread/items/list", message });
-            return None;
-        }
-        next
-    }
-
-    /// One page of the history, read for its prompt keys.
-    pub(crate) fn keys_page(&mut self, cx: &mut Cx<'_>, items: Vec<HistoryItem>, next: Option<String>) {
-        for HistoryItem { item, .. } in items {
-            if let ItemKind::UserMessage { key: Some(key), .. } = item.kind {
-                self.inserted.insert(key, MessageId::from(&item.id));
-            }
-        }
-        match self.new_cursor(cx, next) {
-            None => self.keys_known(cx),
-            next => self.scan_keys(cx, next),
-        }
+    fn hold(&mut self, updates: impl Iterator<Item = Update>) {
+        self.held.get_or_insert_with(Vec::new).extend(updates);
     }
 
     /// The list of what lives is known: a resume that waited for it is told the rest (V2-62).
@@ -186,23 +133,10 @@ impl Session {
         self.answer_resume(cx);
     }
 
-    /// Tells what lives, whole and ahead; the held pieces of it would come twice.
-    fn tell_living(&mut self, cx: &mut Cx<'_>) {
-        let living: BTreeSet<ToolCallId> = self
-            .ledger
-            .in_order()
-            .iter()
-            .filter(|(_, call)| call.live().is_some() || matches!(call.work, Work::Standing(_)))
-            .map(|(_, call)| call.call.clone())
-            .collect();
-        for update in self.held.iter_mut() {
-            update.retain(|update| !is_about(update, &living));
-        }
-        for item in self.ledger.items(|call: &Call| call.live().is_some()) {
-            self.reannounce(cx, &item);
-        }
-        for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
-            self.reannounce_standing(cx, &item);
+    /// Tells what came meanwhile: it is a part of what the state is about (V2-26, V2-62).
+    fn tell_held(&mut self, cx: &mut Cx<'_>) {
+        for update in self.held.replace(Vec::new()).into_iter().flatten() {
+            self.emit_ahead(cx, update);
         }
     }
 
@@ -236,7 +170,7 @@ impl Session {
         }
         match self.resuming.take() {
             Some(resuming) if resuming.stage == Stage::Known => {
-                self.tell_living(cx);
+                self.tell_held(cx);
                 self.report_ahead(cx);
                 self.answer_open(cx, resuming.ticket);
                 self.pump(cx);
@@ -285,6 +219,7 @@ impl Session {
 
     /// A resume cannot be finished: a session that was open stays so, any other is none.
     pub(crate) fn resume_failed(&mut self, cx: &mut Cx<'_>, resuming: Resuming, failure: Failure) {
+        self.reader = None;
         cx.out.refuse(resuming.ticket, failure);
         if self.is_open {
             self.release(cx);
@@ -295,15 +230,6 @@ impl Session {
             cx.link.call(Purpose::Parting, request, cx.out);
         }
         cx.desk.closed.push(self.id.clone());
-    }
-
-    /// A replay or a key lookup failed.
-    pub(crate) fn history_refused(&mut self, cx: &mut Cx<'_>, error: &CodexError) {
-        if let Some(resuming) = self.resuming.take() {
-            return self.resume_failed(cx, resuming, refusal("thread/items/list", error));
-        }
-        self.history = History::Unread;
-        self.refuse_all(cx, &refusal("thread/items/list", error));
     }
 }
 
@@ -337,46 +263,4 @@ pub(crate) fn is_unknown(error: &CodexError) -> bool {
         "does not exist",
     ];
     error.code != INTERNAL && unknown.iter().any(|it| text.contains(it))
-}
-
-fn is_in_progress(kind: &ItemKind) -> bool {
-    match kind {
-        ItemKind::Command(it) => it.status == ItemStatus::InProgress,
-        ItemKind::FileChange { status, .. } => *status == ItemStatus::InProgress,
-        ItemKind::Tool(tool) => tool.status == ItemStatus::InProgress,
-        ItemKind::UserMessage { .. }
-        | ItemKind::AgentMessage { .. }
-        | ItemKind::Reasoning { .. }
-        | ItemKind::Plan { .. }
-        | ItemKind::Compaction
-        | ItemKind::Hidden => false,
-    }
-}
-
-fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
-    let has = |terminal: &TerminalId| calls.contains(&ToolCallId::new(terminal.as_str()));
-    match update {
-        Update::CallOpened(opened) => calls.contains(&opened.call),
-        Update::CallChanged { call, .. }
-        | Update::CallClosed { call, .. }
-        | Update::Compaction { call, .. } => calls.contains(call),
-        Update::TerminalOpened(opened) => has(&opened.terminal),
-        Update::TerminalOutput { terminal, .. }
-        | Update::TerminalSnapshot { terminal, .. }
-        | Update::TerminalVitals { terminal, .. }
-        | Update::TerminalExited { terminal, .. } => has(terminal),
-        // The resume reports the state itself.
-        Update::State(_) => true,
-        Update::UserMessage { .. }
-        | Update::AgentText { .. }
-        | Update::AgentMessage { .. }
-        | Update::ThoughtText { .. }
-        | Update::Plan(_)
-        | Update::Usage { .. }
-        | Update::Notice { .. }
-        | Update::Commands(_)
-        | Update::Options(_)
-        | Update::SessionInfo { .. }
-        | Update::ReplayComplete => false,
-    }
 }

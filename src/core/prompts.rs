@@ -17,9 +17,6 @@ use super::turn::Front;
 use super::update::{Content, StopReason, Update};
 use std::collections::VecDeque;
 
-/// Items per page of a look-up of keys; an item can be a megabyte of output.
-const KEY_PAGE: u32 = 32;
-
 /// A prompt that is not inserted yet.
 #[derive(Debug)]
 pub(crate) struct Prompt {
@@ -187,13 +184,6 @@ impl Session {
             instructions: self.place.instructions.clone(),
         };
         cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
-    }
-
-    /// Reads the thread's messages for the keys they were sent with (V2-35).
-    pub(crate) fn scan_keys(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
-        self.cursor.clone_from(&cursor);
-        let request = CodexRequest::ItemsList { thread: self.thread.clone(), cursor, limit: KEY_PAGE };
-        cx.link.call(Purpose::KeyScan { session: self.id.clone() }, request, cx.out);
     }
 
     /// The keys are read: prompts that are in the thread already are answered, the rest goes on.

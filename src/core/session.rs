@@ -5,8 +5,9 @@
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
 use super::choices::Chosen;
-use super::codex::ThreadOpened;
+use super::codex::{Keeping, ThreadOpened};
 use super::cx::Cx;
+use super::history::Reader;
 use super::ids::{
     AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
@@ -15,6 +16,7 @@ use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
+use super::shown::Shown;
 use super::skills::Skills;
 use super::standing::Reads;
 use super::stopping::Closing;
@@ -71,6 +73,10 @@ pub(crate) struct Session {
     pub(crate) idle_since: Option<Tick>,
     /// Commands that the history shows at work in the turn that runs.
     pub(crate) at_work: BTreeSet<ItemId>,
+    /// The history that is being told.
+    pub(crate) reader: Option<Reader>,
+    pub(crate) keeping: Keeping,
+    pub(crate) shown: Shown,
     /// The cursor that was asked for last: one that comes again would never end.
     pub(crate) cursor: Option<String>,
     /// The client was told that it exists.
@@ -174,6 +180,9 @@ impl Session {
             replaying: false,
             idle_since: None,
             at_work: BTreeSet::new(),
+            reader: None,
+            keeping: thread.keeping,
+            shown: Shown::default(),
             cursor: None,
             is_open: false,
             is_blank: false,
@@ -195,6 +204,7 @@ impl Session {
         if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
             self.say_woken(cx);
         }
+        self.shown.note(&update);
         match &mut self.held {
             Some(held) if !self.replaying => held.push(update),
             Some(_) | None => cx.out.update(&self.id, update),

@@ -163,11 +163,4 @@ impl Session {
         let change = standing.last(line);
         self.close_call(cx, item, status, change);
     }
-
-    /// Tells one again, ahead of what is held back.
-    pub(crate) fn reannounce_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
-        let Some(call) = self.ledger.get(item) else { return };
-        let Work::Standing(standing) = &call.work else { return };
-        self.emit_ahead(cx, Update::CallOpened(standing.opened(call.call.clone())));
-    }
 }

@@ -11,9 +11,18 @@ pub(crate) struct Texts {
 
 #[derive(Debug, Default)]
 struct Text {
+    voice: Voice,
     sent: String,
     /// Reasoning part that was streamed last.
     part: u32,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Voice {
+    #[default]
+    Agent,
+    Thought,
 }
 
 /// What the end of a message adds.
@@ -31,9 +40,16 @@ impl Texts {
         self.open.entry(item.clone()).or_default();
     }
 
+    /// What the client has of each message that is not whole.
+    pub(crate) fn so_far(&self) -> impl Iterator<Item = (&ItemId, Voice, &str)> {
+        let texts = self.open.iter().map(|(item, it)| (item, it.voice, it.sent.as_str()));
+        texts.filter(|(_, _, text)| !text.is_empty())
+    }
+
     /// More of a message; returns what to send. A new part of reasoning starts a paragraph.
-    pub(crate) fn delta(&mut self, item: &ItemId, part: u32, text: &str) -> String {
+    pub(crate) fn delta(&mut self, item: &ItemId, voice: Voice, part: u32, text: &str) -> String {
         let it = self.open.entry(item.clone()).or_default();
+        it.voice = voice;
         let gap = if part > it.part && !it.sent.is_empty() { "\n\n" } else { "" };
         it.part = it.part.max(part);
         let more = format!("{gap}{text}");
@@ -64,18 +80,18 @@ impl Texts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ending, Texts};
+    use super::{Ending, Texts, Voice};
     use crate::core::ids::ItemId;
 
     #[test]
     fn the_end_adds_what_is_missing_and_nothing_else() {
         let item = ItemId::new("m");
         let mut texts = Texts::default();
-        assert_eq!(texts.delta(&item, 0, "Hel"), "Hel");
+        assert_eq!(texts.delta(&item, Voice::Agent, 0, "Hel"), "Hel");
         assert_eq!(texts.close(&item, "Hello"), Ending::Rest("lo".to_owned()));
-        texts.delta(&item, 0, "Hello");
+        texts.delta(&item, Voice::Agent, 0, "Hello");
         assert_eq!(texts.close(&item, "Hello"), Ending::Complete);
-        texts.delta(&item, 0, "lo");
+        texts.delta(&item, Voice::Agent, 0, "lo");
         assert_eq!(texts.close(&item, "Hello"), Ending::Replaced("Hello".to_owned()));
         assert_eq!(texts.close(&item, "never streamed"), Ending::Rest("never streamed".to_owned()));
         assert!(texts.is_quiet());
@@ -85,9 +101,9 @@ mod tests {
     fn parts_of_reasoning_are_paragraphs() {
         let item = ItemId::new("r");
         let mut texts = Texts::default();
-        texts.delta(&item, 0, "one");
-        assert_eq!(texts.delta(&item, 1, "two"), "\n\ntwo");
-        assert_eq!(texts.delta(&item, 1, "!"), "!");
+        texts.delta(&item, Voice::Thought, 0, "one");
+        assert_eq!(texts.delta(&item, Voice::Thought, 1, "two"), "\n\ntwo");
+        assert_eq!(texts.delta(&item, Voice::Thought, 1, "!"), "!");
         assert_eq!(texts.close(&item, "one\n\ntwo!"), Ending::Complete);
     }
 }

@@ -23,6 +23,8 @@ fn a_cancel_after_a_resume_spares_work_of_earlier_turns() {
     rig.ok("thread/resume", active());
     // The history has the foreground command only.
     let front = command("f", Some("8"), "inProgress");
+    let turn = json!({"id": "A", "items": [], "itemsView": "notLoaded", "status": "inProgress"});
+    rig.ok("thread/turns/list", json!({"data": [turn], "nextCursor": null}));
     rig.ok("thread/items/list", json!({"data": [{"turnId": "A", "item": front}], "nextCursor": null}));
     rig.pass(10, &json!([listed("dev", "7"), listed("f", "8")]));
     rig.message("A", "m1");

@@ -74,6 +74,7 @@ fn a_resume_is_answered_after_the_last_page_of_its_replay() {
     };
     // The end of a turn asks for the list of terminals, whose answer is none of the replay's.
     rig.done("A", "completed");
+    rig.ok("thread/turns/list", turns(&["Z"]));
     rig.ok("thread/items/list", page("m1", json!("2")));
     rig.pass(1, &json!([]));
     rig.want(rig.answer("res").is_none(), "answered before the replay is whole");
@@ -86,6 +87,7 @@ fn a_resume_is_answered_after_the_last_page_of_its_replay() {
 fn a_replay_that_gives_the_same_page_for_ever_is_left() {
     let mut rig = Rig::resuming(2, true);
     rig.ok("thread/resume", idle());
+    rig.ok("thread/turns/list", turns(&["Z"]));
     let mut n_pages = 0;
     while rig.is_called("thread/items/list") && n_pages < 100 {
         n_pages += 1;
@@ -206,4 +208,10 @@ fn in_turn(turn: &str, status: &str) -> Value {
     let page = json!([{"id": turn, "items": [], "itemsView": "notLoaded", "status": status, "error": null}]);
     opened["initialTurnsPage"] = json!({"data": page, "nextCursor": null, "backwardsCursor": null});
     opened
+}
+
+/// A page of the names of these turns.
+fn turns(names: &[&str]) -> Value {
+    let name = |it: &&str| json!({"id": it, "items": [], "itemsView": "notLoaded", "status": "completed"});
+    json!({"data": names.iter().map(name).collect::<Vec<_>>(), "nextCursor": null})
 }

@@ -32,6 +32,43 @@ pub(crate) enum Act {
     List {
         #[serde(default)]
         cursor: Option<String>,
+        #[serde(default)]
+        cwd: Option<String>,
+        #[serde(default)]
+        archived: Option<String>,
+    },
+    /// `session/fork`.
+    Fork {
+        #[serde(default)]
+        session: usize,
+    },
+    /// `session/delete`.
+    Delete {
+        #[serde(default)]
+        session: usize,
+    },
+    /// `session/archive`.
+    Archive {
+        #[serde(default)]
+        session: usize,
+    },
+    /// `session/unarchive`.
+    Unarchive {
+        #[serde(default)]
+        session: usize,
+    },
+    /// `session/set_title`.
+    SetTitle {
+        title: String,
+        #[serde(default)]
+        session: usize,
+    },
+    /// A request about a session of this name, open or not.
+    About {
+        method: String,
+        thread: String,
+        #[serde(default)]
+        more: Value,
     },
     /// `session/set_config_option`.
     SetOption {
@@ -162,9 +199,33 @@ impl Client {
                 vec![self.request(method, params)]
             }
             Act::Prompt { text, key, session } => self.prompt(*session, text, key.as_deref().filter(|_| !v1)),
-            Act::List { cursor } => {
-                let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            Act::List { cursor, cwd, archived } => {
+                let mut params = json!({});
+                for (name, value) in [("cursor", cursor), ("cwd", cwd), ("archived", archived)] {
+                    if let Some(value) = value {
+                        params[name] = json!(value);
+                    }
+                }
                 vec![self.request("session/list", params)]
+            }
+            Act::Fork { session } => {
+                if self.session(*session).is_some() {
+                    self.opening.insert(self.n_requests + 1, None);
+                }
+                self.about(*session, "session/fork", json!({"cwd": "/workspace/project", "mcpServers": []}))
+            }
+            Act::Delete { session } => self.about(*session, "session/delete", json!({})),
+            Act::Archive { session } => self.about(*session, "session/archive", json!({})),
+            Act::Unarchive { session } => self.about(*session, "session/unarchive", json!({})),
+            Act::SetTitle { title, session } => {
+                self.about(*session, "session/set_title", json!({"title": title}))
+            }
+            Act::About { method, thread, more } => {
+                let mut params = json!({"sessionId": thread});
+                for (name, value) in more.as_object().into_iter().flatten() {
+                    params[name] = value.clone();
+                }
+                vec![self.request(method, params)]
             }
             Act::SetOption { option, value, session } => {
                 let mut params = json!({"configId": option, "value": value});

@@ -52,6 +52,11 @@ impl Recording {
         Self::cut(lines)
     }
 
+    /// A thread that nothing was recorded of.
+    pub(crate) fn blank(opened: Value) -> Self {
+        Self { opened, segments: Vec::new() }
+    }
+
     /// Without its first turns and all that belongs to them.
     pub(crate) fn without_first(mut self, n_turns: usize) -> Self {
         let mut n_started = 0;

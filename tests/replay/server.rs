@@ -2,6 +2,7 @@
 
 use crate::recording::Recording;
 use crate::service;
+use crate::shelf::Shelf;
 use crate::standing::{Said, Standing};
 use crate::thread::Thread;
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub(crate) struct Server {
     hung: bool,
     /// Somebody is signed in.
     account: bool,
+    /// What was put away.
+    shelf: Shelf,
 }
 
 impl Server {
@@ -169,7 +172,30 @@ impl Server {
             Some("thread/loaded/list" | "permissionProfile/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));
             }
-            Some("thread/list") => self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}})),
+            Some("thread/list") => {
+                let answer = self.shelf.list(&self.threads, params);
+                self.answer(now, id, answer);
+            }
+            Some(method @ ("thread/delete" | "thread/archive" | "thread/unarchive")) => {
+                self.put(now, id, method, params);
+            }
+            Some("thread/fork") => {
+                let Some(idx) = self.of(params) else {
+                    let error = json!({"code": -32600, "message": "no rollout found for thread id"});
+                    return self.answer(now, id, json!({"error": error}));
+                };
+                match self.threads[idx].fork(self.threads.len()) {
+                    Some(fork) => {
+                        let opened = fork.opened();
+                        self.threads.push(fork);
+                        self.answer(now, id, json!({"result": opened}));
+                    }
+                    None => {
+                        let error = json!({"code": -32600, "message": "no rollout found for thread id"});
+                        self.answer(now, id, json!({"error": error}));
+                    }
+                }
+            }
             Some("thread/start") => match self.waiting.pop_front() {
                 Some(recording) => {
                     self.threads.push(Thread::new(recording));
@@ -183,6 +209,10 @@ impl Server {
                 }
             },
             Some("thread/resume") => {
+                if self.shelf.is_archived(params) {
+                    let message = format!("session {} is archived. Run `codex unarchive` first.", params["threadId"]);
+                    return self.answer(now, id, json!({"error": {"code": -32600, "message": message}}));
+                }
                 let Some(idx) = self.of(params) else {
                     let error = json!({"code": -32600, "message": "no rollout found for thread"});
                     return self.answer(now, id, json!({"error": error}));
@@ -302,8 +332,21 @@ impl Server {
         self.answer(now, id, json!({"result": answer}));
     }
 
+    /// Deletes, archives or brings back a thread, as Codex was measured to.
+    fn put(&mut self, now: u64, id: &Value, method: &str, params: &Value) {
+        let found = self.of(params);
+        let lines = match (found, self.shelf.put(method, params, found.is_some())) {
+            (_, Err(error)) => return self.answer(now, id, json!({"error": error})),
+            (Some(idx), Ok(())) => self.threads[idx].put(method),
+            (None, Ok(())) => Vec::new(),
+        };
+        self.answer(now, id, json!({"result": {}}));
+        self.later(now, found.unwrap_or_default(), lines);
+    }
+
     fn of(&self, params: &Value) -> Option<usize> {
-        self.threads.iter().position(|thread| params["threadId"] == thread.id())
+        let is_it = |thread: &Thread| params["threadId"] == thread.id() && !self.shelf.is_deleted(params);
+        self.threads.iter().position(is_it)
     }
 
     fn answer(&mut self, now: u64, id: &Value, mut answer: Value) {

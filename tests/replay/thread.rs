@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "thread/chain.rs"]
 mod chain;
+#[path = "thread/kept.rs"]
+mod kept;
 #[path = "thread/own.rs"]
 mod own;
 
@@ -42,6 +44,10 @@ pub(crate) struct Thread {
     /// The last input: its key and content, until its message is shown.
     inputs: Vec<(Value, Value)>,
     history: Vec<Value>,
+    /// Given by somebody.
+    name: Option<String>,
+    /// Every turn that began: its id, and when, in seconds.
+    turns: Vec<(String, Value)>,
     n_turns: u32,
     n_messages: u32,
     /// Somebody listens to it.
@@ -78,6 +84,8 @@ impl Thread {
             waiting: BTreeMap::new(),
             inputs: Vec::new(),
             history: Vec::new(),
+            name: None,
+            turns: Vec::new(),
             n_turns: 0,
             n_messages: 0,
             subscribed: true,
@@ -156,7 +164,9 @@ impl Thread {
     /// Answers a request about this thread: its result or error member, and what follows.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> (Value, Vec<Later>) {
         match method {
-            _ if !self.loaded && method != "thread/items/list" => (
+            "thread/items/list" => (self.items_page(params), Vec::new()),
+            "thread/turns/list" => (self.turns_page(params), Vec::new()),
+            _ if !self.loaded => (
                 json!({"error": {"code": -32600, "message": format!("thread not found: {}", self.id)}}),
                 Vec::new(),
             ),
@@ -167,6 +177,7 @@ impl Thread {
                 }
             }
             "thread/name/set" => {
+                self.name = params["name"].as_str().map(str::to_owned);
                 let renamed = self.line("thread/name/updated", json!({"threadName": params["name"]}));
                 (json!({"result": {}}), vec![(0, renamed)])
             }
@@ -198,9 +209,6 @@ impl Thread {
             "thread/unsubscribe" => {
                 self.subscribed = false;
                 (json!({"result": {"status": "unsubscribed"}}), Vec::new())
-            }
-            "thread/items/list" => {
-                (json!({"result": {"data": self.history, "nextCursor": null}}), Vec::new())
             }
             _ => (json!({"error": {"code": -32600, "message": format!("not played: {method}")}}), Vec::new()),
         }
@@ -280,6 +288,9 @@ impl Thread {
             .unwrap_or_default()
             .to_owned();
         let command = params["item"]["type"] == "commandExecution";
+        if method == "turn/started" {
+            self.began(&turn, &params["turn"]["startedAt"]);
+        }
         match method {
             "turn/started"
                 if self.turn.is_some() && params["turn"]["rootTurnId"].as_str() == self.turn.as_deref() =>
@@ -504,12 +515,6 @@ impl Thread {
         let ends = lines.map(|(_, line)| &line["params"]["item"]).filter(|item| item["id"] == id);
         let process = ends.filter_map(|item| item["processId"].as_str()).next_back();
         process.map_or_else(|| format!("9{}", self.live.len()), str::to_owned)
-    }
-
-    fn remember(&mut self, params: &Value, id: &str) {
-        if !id.is_empty() {
-            self.history.push(json!({"turnId": params["turnId"], "item": params["item"]}));
-        }
     }
 
     /// Takes the next segment behind such a gate out of the script; a turn drops what was skipped.

@@ -6,7 +6,8 @@ use crate::core::effect::Anomaly;
 use crate::core::ids::{PromptKey, RequestId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
 use crate::core::request::{
-    Instructions, McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Version,
+    Archived, Instructions, McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Shelf,
+    Version,
 };
 use agent_client_protocol_schema::{v1, v2};
 use serde_json::{Value, json};
@@ -30,11 +31,57 @@ fn requests_of_both_versions_are_read() {
             json!({ "cwd": "/w", "mcpServers": [], "_meta": { "x": 1 } }),
             Request::NewSession(place()),
         ),
-        ("session/list", json!({}), Request::ListSessions { cwd: None, cursor: None }),
+        (
+            "session/list",
+            json!({}),
+            Request::ListSessions { cwd: None, cursor: None, archived: Archived::Exclude },
+        ),
         (
             "session/list",
             json!({ "cwd": "/w", "cursor": "c" }),
-            Request::ListSessions { cwd: Some("/w".into()), cursor: Some("c".into()) },
+            Request::ListSessions {
+                cwd: Some("/w".into()),
+                cursor: Some("c".into()),
+                archived: Archived::Exclude,
+            },
+        ),
+        (
+            "session/list",
+            json!({"archived": "include"}),
+            Request::ListSessions { cwd: None, cursor: None, archived: Archived::Include },
+        ),
+        (
+            "session/list",
+            json!({"archived": "only"}),
+            Request::ListSessions { cwd: None, cursor: None, archived: Archived::Only },
+        ),
+        (
+            "session/delete",
+            json!({"sessionId": "s"}),
+            Request::ShelveSession { session: SessionId::new("s"), shelf: Shelf::Deleted },
+        ),
+        (
+            "session/archive",
+            json!({"sessionId": "s"}),
+            Request::ShelveSession { session: SessionId::new("s"), shelf: Shelf::Archive },
+        ),
+        (
+            "session/unarchive",
+            json!({"sessionId": "s"}),
+            Request::ShelveSession { session: SessionId::new("s"), shelf: Shelf::Open },
+        ),
+        (
+            "session/set_title",
+            json!({"sessionId": "s", "title": " One \n title "}),
+            Request::SetTitle { session: SessionId::new("s"), title: "One title".into() },
+        ),
+        (
+            "session/fork",
+            json!({"sessionId": "s", "cwd": "/w", "mcpServers": []}),
+            Request::ForkSession {
+                session: SessionId::new("s"),
+                place: Place { cwd: "/w".into(), ..Place::default() },
+            },
         ),
         ("session/resume", here.clone(), resume(false)),
         ("session/close", json!({ "sessionId": "s" }), Request::CloseSession { session: s() }),
@@ -307,9 +354,16 @@ fn misfits_name_their_place() {
 
 #[test]
 fn unknown_requests_are_32601_and_unknown_notifications_nothing() {
-    let v1 = ["auth/login", "session/delete", "terminal/cancel", "tool_call/cancel", "_x", "$/odd", ""];
-    let v2 =
-        ["authenticate", "session/fork", "session/load", "session/set_mode", "_x", "$/odd", "session/cancel"];
+    let v1 = ["auth/login", "session/status", "terminal/cancel", "tool_call/cancel", "_x", "$/odd", ""];
+    let v2 = [
+        "authenticate",
+        "session/options",
+        "session/load",
+        "session/set_mode",
+        "_x",
+        "$/odd",
+        "session/cancel",
+    ];
     for (hello, methods) in [(HELLO_V1, v1), (HELLO_V2, v2)] {
         let mut edge = greeted(hello);
         for method in methods {

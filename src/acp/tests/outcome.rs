@@ -82,16 +82,24 @@ fn v2_results() {
             cwd: "/w".into(),
             title: Some("T".into()),
             updated_at: Some(1_795_996_800),
+            is_archived: false,
         },
-        SessionEntry { session: SessionId::new("b"), cwd: "/b".into(), title: None, updated_at: None },
+        SessionEntry {
+            session: SessionId::new("b"),
+            cwd: "/b".into(),
+            title: None,
+            updated_at: None,
+            is_archived: true,
+        },
     ];
     let list = Reply::Sessions { sessions, next: Some("c".into()) };
     assert_eq!(
         answered(&mut edge, "session/list", json!({}), list),
         json!({
             "sessions": [
-                { "sessionId": "sess_1", "cwd": "/w", "title": "T", "updatedAt": "2026-11-30T00:00:00Z" },
-                { "sessionId": "b", "cwd": "/b" },
+                { "sessionId": "sess_1", "cwd": "/w", "title": "T", "updatedAt": "2026-11-30T00:00:00Z",
+                    "archived": false },
+                { "sessionId": "b", "cwd": "/b", "archived": true },
             ],
             "nextCursor": "c",
         })
@@ -107,6 +115,15 @@ fn v2_results() {
         assert_eq!(answered(&mut edge, method, target.clone(), Reply::CancelAccepted), json!({}));
     }
     assert_eq!(answered(&mut edge, "session/close", target, Reply::SessionClosed), json!({}));
+    let fork = json!({ "sessionId": "sess_0", "cwd": "/w", "mcpServers": [] });
+    let forked = answered(&mut edge, "session/fork", fork, opened());
+    assert_eq!((&forked["sessionId"], &forked["configOptions"]), (&json!("sess_1"), &new["configOptions"]));
+    for method in ["session/delete", "session/archive", "session/unarchive"] {
+        assert_eq!(answered(&mut edge, method, json!({ "sessionId": "sess_1" }), Reply::Shelved), json!({}));
+    }
+    let title = json!({ "sessionId": "sess_1", "title": "  One\ttitle" });
+    let titled = answered(&mut edge, "session/set_title", title, Reply::Titled("One title".into()));
+    assert_eq!(titled, json!({ "title": "One title" }));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::edge;
-use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::codex::{Choices, CodexRequest, Keeping, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
-use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart};
+use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart, Shelf};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Value, json};
 
@@ -198,12 +198,55 @@ fn the_other_requests() {
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),
         ),
         (
-            CodexRequest::ThreadList { cwd: Some("/w".into()), cursor: cursor(), limit: 20 },
+            CodexRequest::ThreadList { cwd: Some("/w".into()), cursor: cursor(), limit: 20, archived: false },
             json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "sortKey": "updated_at",
                 "sortDirection": "desc", "limit": 20, "cwd": "/w", "cursor": "c"}),
         ),
         (
-            CodexRequest::ItemsList { thread: thread(), cursor: None, limit: 100 },
+            CodexRequest::ThreadList { cwd: None, cursor: None, limit: 20, archived: true },
+            json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "sortKey": "updated_at", "sortDirection": "desc", "limit": 20, "archived": true}),
+        ),
+        (
+            CodexRequest::ThreadFind { thread: thread(), archived: true },
+            json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "includedThreadIds": ["t"], "archived": true}),
+        ),
+        (CodexRequest::ThreadPut { thread: thread(), shelf: Shelf::Deleted }, json!({"threadId": "t"})),
+        (CodexRequest::ThreadPut { thread: thread(), shelf: Shelf::Archive }, json!({"threadId": "t"})),
+        (CodexRequest::ThreadPut { thread: thread(), shelf: Shelf::Open }, json!({"threadId": "t"})),
+        (
+            CodexRequest::ThreadFork {
+                thread: thread(),
+                cwd: "/w".into(),
+                roots: vec!["/lib".into()],
+                mcp_servers: Vec::new(),
+                instructions: Some(Instructions::Append("Be kind.".into())),
+            },
+            json!({"threadId": "t", "excludeTurns": true, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"], "developerInstructions": "Be kind."}),
+        ),
+        (
+            CodexRequest::TurnsList { thread: thread(), cursor: None, limit: 9, keeping: Keeping::ByItem },
+            json!({"threadId": "t", "sortDirection": "asc", "limit": 9, "itemsView": "notLoaded"}),
+        ),
+        (
+            CodexRequest::TurnsList {
+                thread: thread(),
+                cursor: cursor(),
+                limit: 9,
+                keeping: Keeping::ByTurn,
+            },
+            json!({"threadId": "t", "sortDirection": "asc", "limit": 9, "itemsView": "full", "cursor": "c"}),
+        ),
+        (
+            CodexRequest::ItemsList {
+                thread: thread(),
+                turn: Some(TurnId::new("u")),
+                cursor: None,
+                limit: 9,
+            },
+            json!({"threadId": "t", "sortDirection": "asc", "limit": 9, "turnId": "u"}),
+        ),
+        (
+            CodexRequest::ItemsList { thread: thread(), turn: None, cursor: None, limit: 100 },
             json!({"threadId": "t", "sortDirection": "asc", "limit": 100}),
         ),
         (CodexRequest::Unsubscribe { thread: thread() }, json!({"threadId": "t"})),

@@ -63,10 +63,13 @@ fn every_call_is_settled_by_its_first_answer_whatever_it_is() {
 #[test]
 fn an_oversized_line_fails_the_oldest_request_of_the_largest_kind() {
     let mut edge = edge();
-    let items = || CodexRequest::ItemsList { thread: ThreadId::new("t"), cursor: None, limit: 5 };
+    let items = || CodexRequest::ItemsList { thread: ThreadId::new("t"), turn: None, cursor: None, limit: 5 };
     edge.call(CodexCallId(1), &CodexRequest::Initialize);
     edge.call(CodexCallId(2), &CodexRequest::ModelList { cursor: None });
-    edge.call(CodexCallId(3), &CodexRequest::ThreadList { cwd: None, cursor: None, limit: 5 });
+    edge.call(
+        CodexCallId(3),
+        &CodexRequest::ThreadList { cwd: None, cursor: None, limit: 5, archived: false },
+    );
     edge.call(CodexCallId(4), &items());
     edge.call(CodexCallId(5), &items());
     let mut failed = Vec::new();

@@ -225,7 +225,7 @@ impl Belief {
                         }
                         session.phase = Phase::Open;
                     }
-                    ("session/close" | "session/delete", model) => {
+                    ("session/close" | "session/delete" | "session/archive", model) => {
                         if let Model::V2(model) = model {
                             model.closed(&mut self.found);
                         }

@@ -1,0 +1,241 @@
+//! A replay: the history and what lives, told to a client that begins afresh.
+//!
+//! What lives is written down when the replay begins. What happens meanwhile is held back and follows it.
+
+use super::codex::{
+    CodexError, CodexReply, CodexRequest, HistoryItem, HistoryTurn, ItemKind, ItemStatus, Keeping,
+};
+use super::cx::Cx;
+use super::effect::Anomaly;
+use super::history::{Ask, Piece, Reader};
+use super::ids::{ItemId, MessageId, TerminalId, TurnId};
+use super::input::Pressure;
+use super::link::Purpose;
+use super::opening::open_failure;
+use super::session::{History, Session};
+use super::turn::Front;
+use super::update::{TerminalOpened, Update};
+use crate::background::ledger::{Call, Command, Work};
+use crate::background::output::News;
+
+/// Items per page of a history.
+///
+/// Small: an item can be a megabyte of output.
+const PAGE: u32 = 16;
+/// Names of turns per page.
+const NAMES_PAGE: u32 = 100;
+/// Whole turns per page.
+const TURNS_PAGE: u32 = 4;
+
+/// Begins what Codex says where a thread has no history yet.
+const UNWRITTEN: &str = "is not materialized yet";
+
+impl Session {
+    /// Everything that is open, in updates for a client that does not know it, with the time of its start.
+    pub(crate) fn living(&mut self, cx: &Cx<'_>) -> Vec<(Option<i64>, Vec<Update>)> {
+        let items = self.ledger.items(|_| true);
+        items.iter().filter_map(|item| self.living_call(cx, item)).collect()
+    }
+
+    fn living_call(&mut self, cx: &Cx<'_>, item: &ItemId) -> Option<(Option<i64>, Vec<Update>)> {
+        let Call { call, work, .. } = self.ledger.get_mut(item)?;
+        let opening = self.shown.get(call).cloned().map(Update::CallOpened);
+        match work {
+            Work::Tool | Work::Standing(_) => Some((None, vec![opening?])),
+            Work::Compaction => Some((None, vec![Update::Compaction { call: call.clone(), end: None }])),
+            Work::Command(command) => {
+                let started = command.started;
+                let mut updates = vec![opening?];
+                updates.extend(living_terminal(cx, command));
+                Some((started, updates))
+            }
+        }
+    }
+
+    /// The messages that are being written, as far as they are.
+    pub(crate) fn unfinished(&self) -> Vec<Update> {
+        let texts = self.texts.so_far();
+        texts.map(|(item, voice, text)| voice.chunk(item, text.to_owned())).collect()
+    }
+
+    /// The history is asked for from its beginning.
+    pub(crate) fn begin_replay(
+        &mut self,
+        cx: &mut Cx<'_>,
+        keeping: Keeping,
+        living: Vec<(i64, Vec<Update>)>,
+    ) {
+        self.ledger.forget_closed();
+        self.reader = Some(Reader::new(keeping, living));
+        self.read_on(cx);
+    }
+
+    /// Asks for the next page, or waits until the client keeps up.
+    pub(crate) fn read_on(&mut self, cx: &mut Cx<'_>) {
+        if cx.desk.pressure == Pressure::High {
+            return self.pause_replay();
+        }
+        let Some(ask) = self.reader.as_mut().map(Reader::ask) else { return };
+        let thread = self.thread.clone();
+        let request = match ask {
+            None => return self.replay_done(cx),
+            Some(Ask::Turns { cursor, keeping }) => {
+                self.cursor.clone_from(&cursor);
+                let limit = match keeping {
+                    Keeping::ByItem => NAMES_PAGE,
+                    Keeping::ByTurn => TURNS_PAGE,
+                };
+                CodexRequest::TurnsList { thread, cursor, limit, keeping }
+            }
+            Some(Ask::Items { turn, cursor }) => {
+                self.cursor.clone_from(&cursor);
+                CodexRequest::ItemsList { thread, turn: Some(turn), cursor, limit: PAGE }
+            }
+        };
+        cx.link.call(Purpose::Replay { session: self.id.clone() }, request, cx.out);
+    }
+
+    /// One page of the history.
+    pub(crate) fn replay_page(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        let pieces = match result {
+            Ok(CodexReply::Turns { turns, next }) => {
+                let next = self.new_cursor(cx, next);
+                self.reader.as_mut().map(|reader| reader.turns_read(turns, next))
+            }
+            Ok(CodexReply::Items { items, next }) => {
+                let next = self.new_cursor(cx, next);
+                self.reader.as_mut().map(|reader| reader.items_read(items, next))
+            }
+            Ok(_) => return self.history_refused(cx, &CodexError::unexpected()),
+            Err(error) if error.message.contains(UNWRITTEN) => return self.replay_done(cx),
+            Err(error) => return self.history_refused(cx, &error),
+        };
+        for piece in pieces.into_iter().flatten() {
+            self.replay_piece(cx, piece);
+        }
+        self.read_on(cx);
+    }
+
+    fn replay_piece(&mut self, cx: &mut Cx<'_>, piece: Piece) {
+        let HistoryItem { turn, item, .. } = match piece {
+            Piece::Item(item) => *item,
+            Piece::Living(updates) => {
+                updates.into_iter().for_each(|update| self.emit_ahead(cx, update));
+                return;
+            }
+        };
+        let turn = turn.unwrap_or_else(|| TurnId::new("history"));
+        // A running command is told from the list, with its process.
+        let runs = matches!(&item.kind, ItemKind::Command(it) if it.status == ItemStatus::InProgress && it.process.is_some());
+        if runs && matches!(self.front, Front::Active(_)) {
+            self.at_work.insert(item.id);
+            return;
+        }
+        self.replaying = true;
+        match is_in_progress(&item.kind) && matches!(self.front, Front::Active(_)) {
+            true => self.item_started(cx, &turn, item),
+            false => self.item_completed(cx, &turn, item),
+        }
+        self.replaying = false;
+    }
+
+    fn replay_done(&mut self, cx: &mut Cx<'_>) {
+        let rest = self.reader.take().map(Reader::finish).unwrap_or_default();
+        for piece in rest {
+            self.replay_piece(cx, piece);
+        }
+        self.history = History::Known;
+        self.emit_ahead(cx, Update::ReplayComplete);
+        self.await_list(cx);
+    }
+
+    /// The next page's cursor; the same one again would never end.
+    fn new_cursor(&self, cx: &mut Cx<'_>, next: Option<String>) -> Option<String> {
+        if next.is_some() && next == self.cursor {
+            let message = "the cursor of the next page is the one of this page".to_owned();
+            cx.out.anomaly(Anomaly::CodexRefused { method: "thread/items/list", message });
+            return None;
+        }
+        next
+    }
+
+    /// Reads the thread's messages for the keys they were sent with (V2-35).
+    pub(crate) fn scan_keys(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
+        self.cursor.clone_from(&cursor);
+        let thread = self.thread.clone();
+        let request = match self.keeping {
+            Keeping::ByItem => CodexRequest::ItemsList { thread, turn: None, cursor, limit: PAGE },
+            Keeping::ByTurn => {
+                CodexRequest::TurnsList { thread, cursor, limit: TURNS_PAGE, keeping: self.keeping }
+            }
+        };
+        cx.link.call(Purpose::KeyScan { session: self.id.clone() }, request, cx.out);
+    }
+
+    /// One page of the history, read for its prompt keys.
+    pub(crate) fn keys_page(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        let (items, next) = match result {
+            Ok(CodexReply::Items { items, next }) => (items, next),
+            Ok(CodexReply::Turns { turns, next }) => {
+                (turns.into_iter().flat_map(|HistoryTurn { items, .. }| items).collect(), next)
+            }
+            Ok(_) => return self.history_refused(cx, &CodexError::unexpected()),
+            Err(error) => return self.history_refused(cx, &error),
+        };
+        for HistoryItem { item, .. } in items {
+            if let ItemKind::UserMessage { key: Some(key), .. } = item.kind {
+                self.inserted.insert(key, MessageId::from(&item.id));
+            }
+        }
+        match self.new_cursor(cx, next) {
+            None => self.keys_known(cx),
+            next => self.scan_keys(cx, next),
+        }
+    }
+
+    /// A replay or a key lookup failed.
+    pub(crate) fn history_refused(&mut self, cx: &mut Cx<'_>, error: &CodexError) {
+        let failure = open_failure("thread/items/list", Some(&self.id), error);
+        if let Some(resuming) = self.resuming.take() {
+            return self.resume_failed(cx, resuming, failure);
+        }
+        self.history = History::Unread;
+        self.refuse_all(cx, &failure);
+    }
+}
+
+fn living_terminal(cx: &Cx<'_>, command: &mut Command) -> Vec<Update> {
+    let (script, cwd) = (command.command.clone(), command.cwd.clone());
+    let Some(live) = command.live_mut() else { return Vec::new() };
+    let terminal: TerminalId = live.terminal.terminal().clone();
+    let opened = TerminalOpened {
+        terminal: terminal.clone(),
+        command: script,
+        cwd,
+        size: None,
+        can_cancel: live.process.is_some(),
+    };
+    let mut updates = vec![Update::TerminalOpened(opened)];
+    let News::Snapshot(text) = live.output.take_all() else { return updates };
+    live.flushed = Some(cx.now);
+    live.vitals_wait = false;
+    if !text.is_empty() {
+        updates.push(Update::TerminalSnapshot { terminal: terminal.clone(), text });
+    }
+    updates.extend(live.vitals.map(|vitals| Update::TerminalVitals { terminal, vitals }));
+    updates
+}
+
+fn is_in_progress(kind: &ItemKind) -> bool {
+    match kind {
+        ItemKind::Command(it) => it.status == ItemStatus::InProgress,
+        ItemKind::FileChange { status, .. } => *status == ItemStatus::InProgress,
+        ItemKind::Tool(tool) => tool.status == ItemStatus::InProgress,
+        ItemKind::UserMessage { .. }
+        | ItemKind::AgentMessage { .. }
+        | ItemKind::Reasoning { .. }
+        | ItemKind::Plan { .. }
+        | ItemKind::Compaction
+        | ItemKind::Hidden => false,
+    }
+}
