@@ -2,6 +2,8 @@
 
 #[path = "replay/client.rs"]
 mod client;
+#[path = "replay/golden.rs"]
+mod golden;
 #[path = "replay/property.rs"]
 mod property;
 #[path = "replay/reach.rs"]
@@ -26,6 +28,8 @@ mod thread;
 mod values;
 #[path = "replay/verdicts.rs"]
 mod verdicts;
+#[path = "replay/view.rs"]
+mod view;
 #[path = "replay/watches.rs"]
 mod watches;
 #[path = "replay/world.rs"]

@@ -8,7 +8,7 @@ mod image;
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
-use crate::core::codex::{ItemStatus, ToolItem};
+use crate::core::codex::{ItemStatus, REVIEW, REVIEW_STARTS, ToolItem};
 use crate::core::ids::Json;
 use crate::core::update::{Location, ToolKind};
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub(crate) fn decode_tool(
             let WireSleep { duration_ms } = decode_json(raw)?;
             plain("sleep", format!("Wait {}", duration(duration_ms)), ToolKind::Other, unstated)
         }
-        "enteredReviewMode" => review("Start a review", decode_json(raw)?, unstated),
+        "enteredReviewMode" => review(REVIEW_STARTS, decode_json(raw)?, unstated),
         "exitedReviewMode" => review("Finish the review", decode_json(raw)?, unstated),
         "collabAgentToolCall" => agent::decode_call(decode_json(raw)?, unstated),
         "subAgentActivity" => agent::decode_activity(decode_json(raw)?, unstated),
@@ -263,6 +263,6 @@ struct WireReview {
 fn review(title: &str, wire: WireReview, unstated: ItemStatus) -> ToolItem {
     ToolItem {
         text: Some(wire.review).filter(|it| !it.is_empty()).map(bounded),
-        ..plain("review", title.to_owned(), ToolKind::Think, unstated)
+        ..plain(REVIEW, title.to_owned(), ToolKind::Think, unstated)
     }
 }

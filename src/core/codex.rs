@@ -588,6 +588,10 @@ pub enum ItemStatus {
     Interrupted,
 }
 
+/// Name of the two calls that a review begins and ends with, and title of the first.
+pub(crate) const REVIEW: &str = "review";
+pub(crate) const REVIEW_STARTS: &str = "Start a review";
+
 /// A tool call of no special kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolItem {

@@ -5,6 +5,7 @@
 use super::codex::{
     CodexError, CodexReply, CodexRequest, HistoryItem, HistoryTurn, ItemKind, ItemStatus, Keeping,
 };
+use super::codex::{REVIEW, REVIEW_STARTS};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::history::{Ask, Piece, Reader};
@@ -66,6 +67,7 @@ impl Session {
         living: Vec<(i64, Vec<Update>)>,
     ) {
         self.ledger.forget_closed();
+        self.in_review = false;
         self.reader = Some(Reader::new(keeping, living));
         self.read_on(cx);
     }
@@ -125,6 +127,9 @@ impl Session {
             }
         };
         let turn = turn.unwrap_or_else(|| TurnId::new("history"));
+        if self.is_reviewers(&item.kind) {
+            return;
+        }
         // A running command is told from the list, with its process.
         let runs = matches!(&item.kind, ItemKind::Command(it) if it.status == ItemStatus::InProgress && it.process.is_some());
         if runs && matches!(self.front, Front::Active(_)) {
@@ -137,6 +142,26 @@ impl Session {
             false => self.item_completed(cx, &turn, item),
         }
         self.replaying = false;
+    }
+
+    /// Whether it is of the reviewer: what it is asked nobody said, and what it writes is data.
+    fn is_reviewers(&mut self, kind: &ItemKind) -> bool {
+        match kind {
+            ItemKind::Tool(tool) => {
+                self.in_review = match tool.name.as_str() {
+                    REVIEW => tool.title == REVIEW_STARTS,
+                    _ => self.in_review,
+                };
+                false
+            }
+            ItemKind::UserMessage { .. } | ItemKind::AgentMessage { .. } => self.in_review,
+            ItemKind::Reasoning { .. }
+            | ItemKind::Plan { .. }
+            | ItemKind::Command(_)
+            | ItemKind::Compaction
+            | ItemKind::FileChange { .. }
+            | ItemKind::Hidden => false,
+        }
     }
 
     fn replay_done(&mut self, cx: &mut Cx<'_>) {

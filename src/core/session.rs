@@ -76,6 +76,8 @@ pub(crate) struct Session {
     /// The history that is being told.
     pub(crate) reader: Option<Reader>,
     pub(crate) keeping: Keeping,
+    /// The history is inside of a review.
+    pub(crate) in_review: bool,
     pub(crate) shown: Shown,
     /// The cursor that was asked for last: one that comes again would never end.
     pub(crate) cursor: Option<String>,
@@ -182,6 +184,7 @@ impl Session {
             at_work: BTreeSet::new(),
             reader: None,
             keeping: thread.keeping,
+            in_review: false,
             shown: Shown::default(),
             cursor: None,
             is_open: false,

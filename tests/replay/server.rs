@@ -277,6 +277,11 @@ impl Server {
         self.threads.iter_mut().for_each(Thread::died);
     }
 
+    /// Items that the history of `thread` has.
+    pub(crate) fn kept(&self, thread: &str) -> BTreeSet<String> {
+        self.threads.iter().find(|it| it.id() == thread).map(Thread::kept).unwrap_or_default()
+    }
+
     /// Items of the commands of `thread` that run.
     pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
         self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()

@@ -53,7 +53,7 @@ struct Head {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Wrong {
+pub(crate) struct Wrong {
     v1: Vec<String>,
     v2: Vec<String>,
 }
@@ -151,6 +151,22 @@ fn stories_are_told_as_expected() {
 }
 
 fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(), String> {
+    let (mut world, wrong_today) = play(case, version)?;
+    world.rest();
+    hit.extend(world.hit().iter().cloned());
+    let (name, wrong) = match version {
+        Version::V1 => ("v1.jsonl", wrong_today.v1),
+        Version::V2 => ("v2.jsonl", wrong_today.v2),
+    };
+    let told = compare(&case.join(name), world.trace());
+    match (judge(world.faults(), &wrong), told) {
+        (Ok(()), told) => told,
+        (Err(faults), told) => Err(format!("{faults}\n{}", told.err().unwrap_or_default())),
+    }
+}
+
+/// Plays a story to its end, until everything has come to rest.
+pub(crate) fn play(case: &Path, version: Version) -> Result<(World, Wrong), String> {
     let text = std::fs::read_to_string(case.join("story.jsonl")).map_err(|error| error.to_string())?;
     let mut lines = text.lines();
     let head: Head = parse(lines.next().unwrap_or_default())?;
@@ -190,17 +206,7 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
         }
     }
     world.pass(world.now() + REST, &mut |world, line| world.deliver(&line));
-    world.rest();
-    hit.extend(world.hit().iter().cloned());
-    let (name, wrong) = match version {
-        Version::V1 => ("v1.jsonl", head.wrong_today.v1),
-        Version::V2 => ("v2.jsonl", head.wrong_today.v2),
-    };
-    let told = compare(&case.join(name), world.trace());
-    match (judge(world.faults(), &wrong), told) {
-        (Ok(()), told) => told,
-        (Err(faults), told) => Err(format!("{faults}\n{}", told.err().unwrap_or_default())),
-    }
+    Ok((world, head.wrong_today))
 }
 
 fn means(env: &[String]) -> Means {
@@ -252,7 +258,7 @@ fn parse<T: for<'de> Deserialize<'de>>(line: &str) -> Result<T, String> {
     serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))
 }
 
-fn cases() -> Vec<PathBuf> {
+pub(crate) fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut cases: Vec<PathBuf> = children(&root).iter().flat_map(|area| children(area)).collect();
     cases.retain(|case| case.join("story.jsonl").is_file());

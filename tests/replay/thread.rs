@@ -44,6 +44,9 @@ pub(crate) struct Thread {
     /// The last input: its key and content, until its message is shown.
     inputs: Vec<(Value, Value)>,
     history: Vec<Value>,
+    /// When each item began, in milliseconds, and the last one of them.
+    starts: BTreeMap<String, i64>,
+    last_start: i64,
     /// Given by somebody.
     name: Option<String>,
     /// Every turn that began: its id, and when, in seconds.
@@ -84,6 +87,8 @@ impl Thread {
             waiting: BTreeMap::new(),
             inputs: Vec::new(),
             history: Vec::new(),
+            starts: BTreeMap::new(),
+            last_start: 0,
             name: None,
             turns: Vec::new(),
             n_turns: 0,
@@ -288,6 +293,9 @@ impl Thread {
             .unwrap_or_default()
             .to_owned();
         let command = params["item"]["type"] == "commandExecution";
+        if method == "item/started" {
+            self.starts(&params["item"]);
+        }
         if method == "turn/started" {
             self.began(&turn, &params["turn"]["startedAt"]);
         }

@@ -3,6 +3,7 @@
 use super::{Later, Thread};
 use crate::recording::Recording;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 impl Thread {
     /// A turn begins.
@@ -19,7 +20,23 @@ impl Thread {
         }
         self.began(params["turnId"].as_str().unwrap_or_default(), &Value::Null);
         let (turn, item) = (&params["turnId"], &params["item"]);
-        self.history.push(json!({"turnId": turn, "item": item, "startedAtMs": item["startedAtMs"]}));
+        let started = self.starts.get(id).copied().or_else(|| item["startedAtMs"].as_i64());
+        self.history.push(json!({"turnId": turn, "item": item, "startedAtMs": started}));
+    }
+
+    /// An item begins: when, by its own word or else just after the one before.
+    pub(super) fn starts(&mut self, item: &Value) {
+        let at = item["startedAtMs"].as_i64().unwrap_or(self.last_start + 1);
+        self.last_start = self.last_start.max(at);
+        if let Some(id) = item["id"].as_str() {
+            self.starts.entry(id.to_owned()).or_insert(at);
+        }
+    }
+
+    /// The items that are kept.
+    pub(crate) fn kept(&self) -> BTreeSet<String> {
+        let ids = self.history.iter().filter_map(|entry| entry["item"]["id"].as_str());
+        ids.map(str::to_owned).collect()
     }
 
     pub(super) fn items_page(&self, params: &Value) -> Value {
