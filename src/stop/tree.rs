@@ -229,10 +229,12 @@ impl Processes {
     }
 
     fn is_ours(&self, pid: u32, scope: &Scope) -> bool {
+        let ourselves = std::process::id();
         let is_foreign = |above: u32| self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex);
         // A command of ours may run an app-server of its own.
         scope.app_server.is_some_and(|ours| self.ancestors(pid).any(|above| above == ours))
-            || !self.ancestors(pid).any(is_foreign)
+            // What is above ourselves, and how we were called, says nothing of what is below.
+            || !self.ancestors(pid).take_while(|above| *above != ourselves).any(is_foreign)
     }
 
     fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {

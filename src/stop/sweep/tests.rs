@@ -184,6 +184,16 @@ fn a_sandbox_that_outlived_its_codex_spares_nothing() {
     assert_eq!(alive(&pids), Vec::<u32>::new());
 }
 
+/// Cargo hands on the words that choose tests: with this one we have the command line of a Codex.
+#[test]
+fn what_is_above_ourselves_is_nobody_elses_app_server() {
+    let other = "stop::sweep::tests::a_whole_tree_is_ended_with_what_left_its_session";
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let output = again.args(["codex", "--exact", other]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
 #[test]
 fn orphans_of_a_dead_app_server_are_found() {
     let mut rig = Rig::new();
