@@ -206,6 +206,19 @@ impl Processes {
         self.find(key).map(Process::cmd)
     }
 
+    /// Whether some process shows neither command line nor environment, as each does in the middle of its
+    /// exec: for a moment, or for longer on a busy machine. It may belong to anybody.
+    pub(crate) fn has_unread(&self) -> bool {
+        // Elsewhere these of strangers cannot be read at any time.
+        let is_unread = |process: &Process| {
+            is_alive(process)
+                && process.thread_kind().is_none()
+                && process.cmd().is_empty()
+                && process.environ().is_empty()
+        };
+        cfg!(target_os = "linux") && self.0.processes().values().any(is_unread)
+    }
+
     fn ours(&self, scope: &Scope, is_sought: impl Fn(&Process) -> bool) -> BTreeMap<ProcessKey, Role> {
         let ourselves = std::process::id();
         let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
