@@ -16,6 +16,8 @@ mod deaths;
 mod hangs;
 #[path = "faults/losses.rs"]
 mod losses;
+#[path = "faults/many.rs"]
+mod many;
 #[path = "faults/output.rs"]
 mod output;
 #[path = "faults/prompts.rs"]
@@ -24,6 +26,8 @@ mod prompts;
 mod resumes;
 #[path = "faults/rig.rs"]
 mod rig;
+#[path = "faults/shelves.rs"]
+mod shelves;
 #[path = "faults/signin.rs"]
 mod signin;
 #[path = "faults/standing.rs"]

@@ -210,6 +210,139 @@ fn in_turn(turn: &str, status: &str) -> Value {
     opened
 }
 
+/// It has no items for them, and names them anew.
+#[test]
+fn a_thread_of_an_old_codex_comes_back_turn_by_turn() {
+    let mut rig = Rig::resuming(2, true);
+    let mut opened = idle();
+    opened["thread"]["historyMode"] = json!("legacy");
+    rig.ok("thread/resume", opened);
+    let call = rig.call("thread/turns/list");
+    rig.want(call["params"]["itemsView"] == "full", "its items are asked for one by one");
+    let page = json!({"data": [
+        {"id": "Y", "status": "completed", "items": []},
+        {"id": "Z", "status": "completed", "items": [
+            {"type": "userMessage", "id": "item-1", "clientId": null, "content": [{"type": "text", "text": "x"}]},
+            {"type": "agentMessage", "id": "item-2", "text": "hello"},
+        ]},
+    ], "nextCursor": "more"});
+    rig.codex(json!({"id": call["id"], "result": page}));
+    rig.want(rig.updates().any(|it| it["messageId"] == "item-2"), "told only when all is read");
+    rig.ok("thread/turns/list", json!({"data": [], "nextCursor": null}));
+    rig.pass(10, &json!([]));
+    rig.want(!rig.is_called("thread/items/list"), "what Codex refuses is asked for");
+    rig.want(rig.answer("res").is_some_and(|it| it["result"].is_object()), "not opened");
+}
+
+#[test]
+fn an_empty_session_can_be_opened_again_with_its_history() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        let method = if version == 1 { "session/load" } else { "session/resume" };
+        let params =
+            json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}});
+        rig.request("again", method, params);
+        rig.ok("thread/resume", idle());
+        let message =
+            "thread T is not materialized yet; thread/turns/list is unavailable before first user message";
+        rig.err("thread/turns/list", message);
+        rig.pass(10, &json!([]));
+        rig.want(rig.answer("again").is_some_and(|it| it["result"].is_object()), "not opened");
+    }
+}
+
+/// Codex keeps an item when it ends: the beginning of this message is nowhere but here.
+#[test]
+fn a_message_that_is_being_written_is_whole_after_a_resume() {
+    for ends_meanwhile in [false, true] {
+        let mut rig = Rig::running(2);
+        rig.message("A", "m1");
+        rig.text("A", "m1", "one ");
+        rig.resume(true);
+        rig.text("A", "m1", "two ");
+        rig.ok("thread/resume", active());
+        rig.text("A", "m1", "three ");
+        rig.ok("thread/turns/list", turns(&["A"]));
+        let kept = json!({"type": "agentMessage", "id": "m1", "text": "one two three four"});
+        if ends_meanwhile {
+            rig.text("A", "m1", "four");
+            rig.item("item/completed", "A", kept.clone());
+        }
+        let page = if ends_meanwhile { vec![json!({"turnId": "A", "item": kept})] } else { Vec::new() };
+        rig.ok("thread/items/list", json!({"data": page, "nextCursor": null}));
+        rig.pass(10, &json!([]));
+        if !ends_meanwhile {
+            rig.text("A", "m1", "four");
+            rig.item("item/completed", "A", kept);
+        }
+        let from = rig.place(|it| it["params"]["update"]["sessionUpdate"] == "replay_complete");
+        let told = &rig.told[from.expect("the replay is over")..];
+        let chunks = told.iter().filter(|it| it["params"]["update"]["messageId"] == "m1");
+        let text: String =
+            chunks.filter_map(|it| it["params"]["update"]["content"]["text"].as_str()).collect();
+        rig.want(text == "one two three four", &format!("told is {text:?}"));
+    }
+}
+
+/// A call that is at work is told to a client that begins afresh, with what it said so far.
+#[test]
+fn calls_at_work_are_told_again() {
+    let mut rig = Rig::running(2);
+    let tool = |status: &str| json!({"type": "mcpToolCall", "id": "mcp", "server": "docs", "tool": "find", "status": status, "arguments": {"q": 1}});
+    rig.item("item/started", "A", tool("inProgress"));
+    rig.command("A", "waits", None);
+    rig.resume(true);
+    let from = rig.told.len();
+    rig.ok("thread/resume", active());
+    rig.ok("thread/turns/list", turns(&["A"]));
+    rig.item("item/completed", "A", tool("completed"));
+    rig.ok(
+        "thread/items/list",
+        json!({"data": [{"turnId": "A", "item": tool("completed")}], "nextCursor": null}),
+    );
+    rig.pass(10, &json!([]));
+    let updates = rig.told[from..].iter().map(|it| it["params"]["update"].clone());
+    let of = |id: &str| updates.clone().filter(|it| it["toolCallId"] == id).collect::<Vec<_>>();
+    let (mcp, waits) = (of("mcp"), of("waits"));
+    rig.want(mcp.first().is_some_and(|it| it["rawInput"] == json!({"q": 1})), "the call is not told again");
+    rig.want(mcp.last().is_some_and(|it| it["status"] == "completed"), "its end is lost");
+    rig.want(mcp.iter().filter(|it| it["status"] == "completed").count() == 1, "its end is told twice");
+    rig.want(
+        waits.first().is_some_and(|it| it["status"] == "pending"),
+        "what waits for its approval is lost",
+    );
+    let answered = rig.place(|it| it["id"] == "res");
+    let told = rig.place(|it| it["params"]["update"]["toolCallId"] == "waits");
+    rig.want(told < answered, "told after the answer");
+}
+
+/// Nobody knows how a command of an earlier process ended; it is not told as running.
+#[test]
+fn a_command_without_an_end_in_the_history_has_ended() {
+    let mut rig = Rig::resuming(2, true);
+    rig.ok("thread/resume", idle());
+    rig.ok("thread/turns/list", turns(&["Z"]));
+    let item = crate::rig::command("c1", Some("7"), "inProgress");
+    rig.ok("thread/items/list", json!({"data": [{"turnId": "Z", "item": item}], "nextCursor": null}));
+    rig.pass(10, &json!([]));
+    let exit = rig.updates().find(|it| it["exitStatus"].is_object()).cloned().unwrap_or_default();
+    rig.want(exit["exitStatus"] == json!({}), "the exit is not told, or made up");
+    let status =
+        rig.updates().filter(|it| it["toolCallId"] == "c1").filter_map(|it| it["status"].as_str()).last();
+    rig.want(status == Some("failed"), "the call goes on");
+}
+
+#[test]
+fn what_codex_cannot_read_is_told_as_damaged() {
+    let mut rig = Rig::resuming(2, true);
+    let call = rig.call("thread/resume");
+    let message = "failed to read thread: thread-store internal error: rollout does not exist at /x";
+    rig.codex(json!({"id": call["id"], "error": {"code": -32603, "message": message}}));
+    let answer = rig.answer("res").unwrap_or_default();
+    rig.want(answer["error"]["code"] == -32603, "another code");
+    rig.want(answer["error"]["data"] == json!({"sessionId": SESSION, "reason": "damaged"}), "another kind");
+}
+
 /// A page of the names of these turns.
 fn turns(names: &[&str]) -> Value {
     let name = |it: &&str| json!({"id": it, "items": [], "itemsView": "notLoaded", "status": "completed"});

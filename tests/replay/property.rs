@@ -56,7 +56,13 @@ enum Move {
     /// The n-th command that runs, or one that never was.
     CancelTerminal(usize, usize),
     Close(usize),
+    /// Opens a session, also one that is open.
     Resume(usize, Replay),
+    Fork(usize),
+    /// `session/delete`, `session/archive` or `session/unarchive`.
+    Put(usize, &'static str),
+    Title(usize),
+    List,
     Answer(&'static str),
     Die,
     Hang,
@@ -164,6 +170,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         Just("/goal"),
         Just("/init"),
     ];
+    let put = prop_oneof![Just("session/delete"), Just("session/archive"), Just("session/unarchive")];
     let replay = prop_oneof![Just(Replay::Whole), Just(Replay::Nothing)];
     let ends = prop_oneof![Just(None), Just(Some("complete")), Just(Some("blocked"))];
     let status = prop_oneof![Just("active"), Just("paused"), Just("usageLimited")];
@@ -179,7 +186,11 @@ fn one_move() -> impl Strategy<Value = Move> {
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
         1 => session.clone().prop_map(Move::Wake),
         1 => session.clone().prop_map(Move::Close),
-        1 => (session, replay).prop_map(|(session, replay)| Move::Resume(session, replay)),
+        3 => (session.clone(), replay).prop_map(|(session, replay)| Move::Resume(session, replay)),
+        1 => session.clone().prop_map(Move::Fork),
+        1 => (session.clone(), put).prop_map(|(session, method)| Move::Put(session, method)),
+        1 => session.prop_map(Move::Title),
+        1 => Just(Move::List),
         4 => kind.prop_map(Move::Answer),
         1 => Just(Move::Die),
         1 => Just(Move::Hang),
@@ -247,11 +258,20 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
         }
         Move::Resume(session, replay) => {
             let Some(thread) = name(world, session) else { return };
-            // A client resumes what it has closed before.
-            if closed.remove(&thread) && !world.belief().is_waiting(&thread) {
+            // What a client waits for under a session, it could not tell from what comes of a resume.
+            if !world.belief().is_waiting(&thread) {
+                closed.remove(&thread);
                 world.act(&Act::Resume { thread, replay: matches!(replay, Replay::Whole) });
             }
         }
+        Move::Fork(session) => world.act(&Act::Fork { session }),
+        Move::Put(session, method) => {
+            let Some(thread) = name(world, session) else { return };
+            world.act(&Act::About { method: method.into(), thread: thread.clone(), more: Value::Null });
+            closed.insert(thread);
+        }
+        Move::Title(session) => world.act(&Act::SetTitle { title: "A title".into(), session }),
+        Move::List => world.act(&Act::List { cursor: None, cwd: None, archived: Some("include".into()) }),
         Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
         Move::Goal(session, turns, ends) => {
             world.stand(session, |it| Some(it.set_goal("All green", turns, ends.map(str::to_owned))));
@@ -280,7 +300,7 @@ fn settle(world: &mut World, wire: &mut Wire) -> Result<(), String> {
     world.press(Pressure::Low);
     wire.pass(world, SETTLE)?;
     for _ in 0..3 {
-        for session in 0..2 {
+        for session in 0..world.sessions().len() {
             world.act(&Act::Cancel { session });
         }
         for _ in 0..4 {

@@ -189,7 +189,9 @@ impl Belief {
             // Updates of the session come before the answer; what was known before starts afresh.
             "session/resume" | "session/load" => {
                 let replay = method == "session/load" || !params["replayFrom"].is_null();
-                let session = self.fresh(if replay { Phase::Replaying } else { Phase::Opening });
+                let mut session = self.fresh(if replay { Phase::Replaying } else { Phase::Opening });
+                let former = self.sessions.remove(name).filter(|it| it.phase == Phase::Open);
+                session.former = former.map(Box::new);
                 self.sessions.insert(name.to_owned(), session);
             }
             "session/prompt" => {
@@ -224,6 +226,7 @@ impl Belief {
                             model.resumed(!call.params["replayFrom"].is_null(), &mut self.found);
                         }
                         session.phase = Phase::Open;
+                        session.former = None;
                     }
                     ("session/close" | "session/delete" | "session/archive", model) => {
                         if let Model::V2(model) = model {
@@ -245,7 +248,16 @@ impl Belief {
             self.found.add("malformed", format!("error without code or message: {error}"));
         }
         match (call.method.as_str(), self.sessions.get_mut(call.session())) {
-            ("session/resume" | "session/load", Some(session)) => session.phase = Phase::Closed,
+            // One that was open before stays so, as it was.
+            ("session/resume" | "session/load", Some(session)) => match session.former.take() {
+                Some(mut former) => {
+                    if let (Model::V2(former), Model::V2(model)) = (&mut former.model, &mut session.model) {
+                        former.keep_prompts(model);
+                    }
+                    *session = *former;
+                }
+                None => session.phase = Phase::Closed,
+            },
             ("session/prompt", Some(Session { model: Model::V2(model), .. })) => {
                 model.refused(&call.params, &mut self.found);
             }
@@ -309,7 +321,7 @@ impl Belief {
             Version::V1 => Model::V1(v1::Session::default()),
             Version::V2 => Model::V2(v2::Session::default()),
         };
-        Session { phase, model }
+        Session { phase, model, former: None }
     }
 }
 
@@ -318,6 +330,8 @@ impl Belief {
 struct Session {
     phase: Phase,
     model: Model,
+    /// The open session that a resume, which has no answer yet, wants to begin afresh.
+    former: Option<Box<Session>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

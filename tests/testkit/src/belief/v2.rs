@@ -159,6 +159,11 @@ impl Session {
         self.prompts.at_rest(found);
     }
 
+    /// The prompts of the session that this one is taken for again.
+    pub(crate) fn keep_prompts(&mut self, other: &mut Self) {
+        self.prompts.keep(std::mem::take(&mut other.prompts));
+    }
+
     pub(crate) fn output(&self, terminal: &str) -> Option<String> {
         let data = &self.store.get("terminal", terminal)?["output"]["data"];
         Some(String::from_utf8_lossy(&bytes(data).unwrap_or_default()).into_owned())

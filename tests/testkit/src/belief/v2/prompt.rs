@@ -51,6 +51,18 @@ impl Prompts {
         self.check_refused(&text, found);
     }
 
+    /// What happened to prompts elsewhere happened here.
+    pub(super) fn keep(&mut self, other: Self) {
+        self.shown.extend(other.shown);
+        self.answered.extend(other.answered);
+        for (text, counts) in other.by_text {
+            let known = self.by_text.entry(text).or_default();
+            known.n_sent += counts.n_sent;
+            known.n_refused += counts.n_refused;
+            known.n_shown += counts.n_shown;
+        }
+    }
+
     pub(super) fn at_rest(&mut self, found: &mut Findings) {
         for id in self.answered.keys().filter(|id| !self.shown.contains(*id)) {
             found.add("prompt-not-shown", id.clone());

@@ -1,0 +1,129 @@
+//! Sessions that are forked and put away at the wrong moment.
+
+use crate::rig::{Rig, SESSION, idle, listed, thread};
+use serde_json::json;
+
+fn put(rig: &mut Rig, id: &str, method: &str) {
+    rig.request(id, method, json!({"sessionId": SESSION}));
+}
+
+#[test]
+fn a_deleted_session_is_closed_first() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    put(&mut rig, "del", "session/delete");
+    rig.want(!rig.is_called("thread/delete"), "deleted while its turn runs");
+    rig.ok("turn/interrupt", json!({}));
+    rig.done("A", "interrupted");
+    rig.want(!rig.is_called("thread/delete"), "deleted while its command runs");
+    rig.ok("thread/backgroundTerminals/terminate", json!({"terminated": true}));
+    rig.command_ended("A", "c1", "x", -1);
+    rig.pass(1, &json!([]));
+    rig.swept();
+    rig.want(rig.answer("del").is_none(), "answered before Codex has done it");
+    rig.ok("thread/delete", json!({}));
+    rig.want(rig.answer("del").is_some_and(|it| it["result"] == json!({})), "not deleted");
+    let ended = rig.place(|it| it["params"]["update"]["exitStatus"].is_object());
+    let answered = rig.place(|it| it["id"] == "del");
+    rig.want(ended < answered, "the command ends after the answer");
+}
+
+#[test]
+fn a_close_and_two_deletions_at_once_are_each_answered() {
+    let mut rig = Rig::open(2);
+    rig.prompt("p1");
+    put(&mut rig, "del", "session/delete");
+    rig.close();
+    put(&mut rig, "del2", "session/delete");
+    rig.started("A");
+    rig.ok("turn/interrupt", json!({}));
+    rig.done("A", "interrupted");
+    rig.pass(10, &json!([]));
+    rig.want(rig.answer("close").is_some(), "the close hangs");
+    rig.ok("thread/delete", json!({}));
+    rig.err("thread/delete", "no rollout found for thread id T");
+    rig.want(rig.answer("del").is_some_and(|it| it["result"].is_object()), "the first hangs");
+    rig.want(rig.answer("del2").is_some_and(|it| it["result"].is_object()), "the second hangs");
+}
+
+#[test]
+fn a_session_that_is_deleted_while_it_is_resumed_is_gone() {
+    let mut rig = Rig::resuming(2, true);
+    put(&mut rig, "del", "session/delete");
+    rig.want(rig.answer("res").is_some_and(|it| it["error"]["code"] == -32800), "the resume hangs");
+    rig.ok("thread/resume", idle());
+    rig.ok("thread/delete", json!({}));
+    rig.pass(10, &json!([]));
+    rig.want(rig.answer("del").is_some_and(|it| it["result"].is_object()), "not deleted");
+    rig.prompt("p");
+    rig.want(rig.answer("p").is_some_and(|it| it["error"]["code"] == -32002), "the deleted session is open");
+}
+
+#[test]
+fn an_app_server_that_dies_under_an_archive_is_an_error() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        put(&mut rig, "arch", "session/archive");
+        rig.want(rig.is_called("thread/archive"), "nothing runs, and nothing is archived");
+        rig.dies();
+        rig.pass(10_000, &json!([]));
+        rig.want(rig.answer("arch").is_some_and(|it| it["error"]["code"] == -32603), "the archive hangs");
+    }
+}
+
+#[test]
+fn an_app_server_that_dies_while_a_session_closes_is_started_for_its_deletion() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    put(&mut rig, "del", "session/delete");
+    rig.dies();
+    rig.swept();
+    rig.pass(10_000, &json!([]));
+    rig.booted();
+    rig.ok("thread/delete", json!({}));
+    rig.want(rig.answer("del").is_some_and(|it| it["result"].is_object()), "not deleted");
+}
+
+#[test]
+fn a_client_that_hangs_up_gets_no_deletion_done() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    put(&mut rig, "del", "session/delete");
+    rig.hangs_up();
+    rig.want(rig.answer("del").is_some_and(|it| it["error"].is_object()), "the deletion hangs");
+    rig.pass(10_000, &json!([listed("c1", "7")]));
+    rig.want(!rig.is_called("thread/delete"), "deleted after all");
+}
+
+#[test]
+fn a_fork_keeps_what_was_chosen() {
+    let mut rig = Rig::open(2);
+    rig.set_mode("read-only");
+    let params =
+        json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "additionalDirectories": ["/x"]});
+    rig.request("fork", "session/fork", params);
+    let call = rig.call("thread/fork");
+    rig.want(call["params"]["runtimeWorkspaceRoots"] == json!(["/x"]), "/x is dropped");
+    rig.codex(json!({"id": call["id"], "result": thread("F", "idle")}));
+    rig.pass(10, &json!([]));
+    let answer = rig.answer("fork").unwrap_or_default();
+    rig.want(answer["result"]["sessionId"] == "F", "the fork is not told");
+    let text = json!([{"type": "text", "text": "x"}]);
+    rig.request("p", "session/prompt", json!({"sessionId": "F", "prompt": text}));
+    let start = rig.call("turn/start");
+    rig.want(start["params"]["threadId"] == "F", "the prompt goes elsewhere");
+    rig.want(start["params"]["sandboxPolicy"]["type"] == "readOnly", "the chosen mode is forgotten");
+}
+
+/// Codex saves a thread with its first turn.
+#[test]
+fn a_fork_of_an_empty_session_is_a_new_one() {
+    let mut rig = Rig::open(2);
+    rig.request("fork", "session/fork", json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": []}));
+    rig.err("thread/fork", "no rollout found for thread id T");
+    rig.ok("fs/getMetadata", json!({"isDirectory": true}));
+    rig.ok("thread/start", thread("N", "idle"));
+    rig.pass(10, &json!([]));
+    let answer = rig.answer("fork").unwrap_or_default();
+    rig.want(answer["result"]["sessionId"] == "N", "the fork is not told");
+}
