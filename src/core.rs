@@ -111,6 +111,8 @@ pub struct Core {
     children: Children,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
+    /// Sessions that were open and whose resume came to nothing.
+    staying: Vec<SessionId>,
     /// Resumes that wait for the sweep of a lost app-server.
     late_resumes: Vec<(SessionId, Resuming)>,
     /// What is put away once it is closed.
@@ -151,6 +153,7 @@ impl Core {
             renewals: Renewals::default(),
             children: Children::default(),
             arriving: BTreeMap::new(),
+            staying: Vec::new(),
             late_resumes: Vec::new(),
             shelving: BTreeMap::new(),
             unanswered: Vec::new(),
@@ -164,6 +167,7 @@ impl Core {
     /// Takes one input; what has to be done is added to `out`, in order.
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
+        self.let_stay(now, out);
         for session in std::mem::take(&mut self.desk.closed) {
             self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {

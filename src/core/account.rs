@@ -279,9 +279,7 @@ impl Core {
                 out.refuse(ticket, failure.clone());
             }
             Opening::Resume(session) => {
-                if let Some(resuming) = self.arriving.remove(&session) {
-                    out.refuse(resuming.ticket, failure.clone());
-                }
+                self.refuse_arriving(&session, failure, out);
             }
         }
     }

@@ -249,6 +249,7 @@ impl Core {
             Err(error) => error,
         };
         out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
+        self.staying.push(id.clone());
     }
 
     /// A thread was started for a request that is refused by now.

@@ -59,9 +59,7 @@ impl Core {
                 | Purpose::Title { ticket, .. }
                 | Purpose::Logout { ticket } => out.refuse(ticket, failure.clone()),
                 Purpose::Resume { session } => {
-                    if let Some(resuming) = self.arriving.remove(&session) {
-                        out.refuse(resuming.ticket, failure.clone());
-                    }
+                    self.refuse_arriving(&session, &failure, out);
                 }
                 // Their sessions, and who waits for the account, are told as a whole.
                 Purpose::Initialize
@@ -186,6 +184,11 @@ impl Core {
         self.link.retire();
         let failure = Failure::InvalidRequest("the agent is shutting down".to_owned());
         self.refuse_shelving(&failure, out);
+        let arriving: Vec<_> = self.arriving.keys().cloned().collect();
+        for session in arriving {
+            self.refuse_arriving(&session, &failure, out);
+        }
+        self.let_stay(now, out);
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.close(&mut cx, None);

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::ids::{SessionId, ThreadId};
 use super::link::Purpose;
 use super::prompts::refusal;
+use super::replay::Returning;
 use super::request::{Place, Reply, SessionOpened, Ticket, Version};
 use super::session::{Session, Tie};
 use super::turn::{Front, Turn};
@@ -69,19 +70,18 @@ impl Session {
         self.place = resuming.place.clone();
         self.ask_profiles(cx);
         self.joins_turn(opened);
-        self.held.get_or_insert_with(Vec::new);
         self.keeping = opened.keeping;
         self.at_work.clear();
-        let living = self.living(cx);
+        let lived = self.returning.take();
+        let Returning { living, unfinished } = lived.unwrap_or_else(|| self.what_lives(cx));
         let replay = resuming.replay;
         self.resuming = Some(resuming);
         if !replay {
-            self.hold(living.into_iter().flat_map(|(_, updates)| updates));
+            self.hold_first(living.into_iter().flat_map(|(_, updates)| updates));
             return self.await_list(cx);
         }
         let (placed, rest): (Vec<_>, Vec<_>) = living.into_iter().partition(|(started, _)| started.is_some());
-        let unfinished = self.unfinished();
-        self.hold(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
+        self.hold_first(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         let placed = placed.into_iter().filter_map(|(started, updates)| Some((started?, updates)));
         self.begin_replay(cx, opened.keeping, placed.collect());
     }
@@ -121,8 +121,10 @@ impl Session {
         self.read_on(cx);
     }
 
-    fn hold(&mut self, updates: impl Iterator<Item = Update>) {
-        self.held.get_or_insert_with(Vec::new).extend(updates);
+    /// Holds these back, before what is held back already.
+    fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
+        let later = self.held.take().unwrap_or_default();
+        self.held = Some(updates.chain(later).collect());
     }
 
     /// The list of what lives is known: a resume that waited for it is told the rest (V2-62).
@@ -173,6 +175,7 @@ impl Session {
                 self.tell_held(cx);
                 self.report_ahead(cx);
                 self.answer_open(cx, resuming.ticket);
+                self.woken_again(cx);
                 self.pump(cx);
             }
             other => self.resuming = other,
@@ -222,8 +225,7 @@ impl Session {
         self.reader = None;
         cx.out.refuse(resuming.ticket, failure);
         if self.is_open {
-            self.release(cx);
-            return self.report(cx);
+            return self.goes_on(cx);
         }
         if self.tie == Tie::Loaded {
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };

@@ -31,9 +31,45 @@ const TURNS_PAGE: u32 = 4;
 /// Begins what Codex says where a thread has no history yet.
 const UNWRITTEN: &str = "is not materialized yet";
 
+/// What lived in an open session when its resume was asked for.
+#[derive(Debug)]
+pub(crate) struct Returning {
+    /// Calls, by the time of their start where it is known.
+    pub(crate) living: Vec<(Option<i64>, Vec<Update>)>,
+    /// Messages that are being written.
+    pub(crate) unfinished: Vec<Update>,
+}
+
 impl Session {
+    /// A resume is asked for: from here on updates are held back, so that a replay can come before them.
+    pub(crate) fn returns(&mut self, cx: &mut Cx<'_>) {
+        let returning = self.what_lives(cx);
+        self.returning = Some(returning);
+        self.held.get_or_insert_with(Vec::new);
+    }
+
+    /// The resume came to nothing: the session goes on as it was.
+    pub(crate) fn stays(&mut self, cx: &mut Cx<'_>) {
+        if self.returning.take().is_some() {
+            self.goes_on(cx);
+        }
+    }
+
+    /// What was held back is told, and the state as it is.
+    pub(crate) fn goes_on(&mut self, cx: &mut Cx<'_>) {
+        self.release(cx);
+        match self.held_end.take() {
+            Some(stop) => self.report_end(cx, stop),
+            None => self.report(cx),
+        }
+    }
+
+    pub(crate) fn what_lives(&mut self, cx: &Cx<'_>) -> Returning {
+        Returning { living: self.living(cx), unfinished: self.unfinished() }
+    }
+
     /// Everything that is open, in updates for a client that does not know it, with the time of its start.
-    pub(crate) fn living(&mut self, cx: &Cx<'_>) -> Vec<(Option<i64>, Vec<Update>)> {
+    fn living(&mut self, cx: &Cx<'_>) -> Vec<(Option<i64>, Vec<Update>)> {
         let items = self.ledger.items(|_| true);
         items.iter().filter_map(|item| self.living_call(cx, item)).collect()
     }
@@ -54,7 +90,7 @@ impl Session {
     }
 
     /// The messages that are being written, as far as they are.
-    pub(crate) fn unfinished(&self) -> Vec<Update> {
+    fn unfinished(&self) -> Vec<Update> {
         let texts = self.texts.so_far();
         texts.map(|(item, voice, text)| voice.chunk(item, text.to_owned())).collect()
     }

@@ -64,7 +64,7 @@ impl Core {
             Request::ShelveSession { session, shelf } => self.shelve(now, ticket, session, shelf, out),
             Request::SetTitle { session, title } => self.set_title(now, ticket, session, title, out),
             Request::CloseSession { session } => {
-                self.give_up_resume(&session, out);
+                self.give_up_resume(now, &session, out);
                 self.close_session(now, ticket, session, out);
             }
             Request::Prompt { session, parts, key } => self.prompt(now, ticket, session, parts, key, out),
@@ -132,20 +132,35 @@ impl Core {
             return out.refuse(resuming.ticket, failure);
         }
         self.arriving.insert(session.clone(), resuming);
+        self.with(now, session, out, |session, cx| session.returns(cx));
         self.admit(now, Opening::Resume(session.clone()), out);
     }
 
     /// A resume that is under way is for nothing: the session closes.
-    pub(super) fn give_up_resume(&mut self, session: &SessionId, out: &mut Effects) {
-        if let Some(resuming) = self.arriving.remove(session) {
-            out.refuse(resuming.ticket, Failure::Cancelled);
-        }
+    pub(super) fn give_up_resume(&mut self, now: Tick, session: &SessionId, out: &mut Effects) {
+        self.refuse_arriving(session, &Failure::Cancelled, out);
+        self.let_stay(now, out);
         let late = std::mem::take(&mut self.late_resumes);
         let (given_up, late) = late.into_iter().partition(|(waiting, _)| waiting == session);
         self.late_resumes = late;
         let given_up: Vec<(SessionId, Resuming)> = given_up;
         for (_, resuming) in given_up {
             out.refuse(resuming.ticket, Failure::Cancelled);
+        }
+    }
+
+    /// A resume whose thread is not loaded comes to nothing; a session that was open stays so.
+    pub(super) fn refuse_arriving(&mut self, session: &SessionId, failure: &Failure, out: &mut Effects) {
+        if let Some(resuming) = self.arriving.remove(session) {
+            out.refuse(resuming.ticket, failure.clone());
+            self.staying.push(session.clone());
+        }
+    }
+
+    /// What was held back in sessions whose resume came to nothing is told.
+    pub(super) fn let_stay(&mut self, now: Tick, out: &mut Effects) {
+        for session in std::mem::take(&mut self.staying) {
+            self.with(now, &session, out, |session, cx| session.stays(cx));
         }
     }
 

@@ -15,6 +15,7 @@ use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;
 use super::prompts::Prompt;
+use super::replay::Returning;
 use super::request::{Place, Reply, Ticket, Version};
 use super::shown::Shown;
 use super::skills::Skills;
@@ -62,10 +63,12 @@ pub(crate) struct Session {
     /// Answers that must not come before what is held back.
     held_answers: Vec<(Ticket, Reply)>,
     /// The turn ended meanwhile.
-    held_end: Option<StopReason>,
+    pub(crate) held_end: Option<StopReason>,
     /// Requests of Codex's that came meanwhile.
     pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
     pub(crate) resuming: Option<Resuming>,
+    /// A resume of it, which was open, is on its way to Codex: what lived when that was asked for.
+    pub(crate) returning: Option<Returning>,
     pub(crate) closing: Option<Closing>,
     /// A replay is being told: updates go ahead of what is held.
     pub(crate) replaying: bool,
@@ -178,6 +181,7 @@ impl Session {
             held_end: None,
             held_asks: Vec::new(),
             resuming: None,
+            returning: None,
             closing: None,
             replaying: false,
             idle_since: None,
@@ -275,7 +279,7 @@ impl Session {
 
     /// Reports state and list if either changed. A resume reports once, at its end.
     pub(crate) fn report(&mut self, cx: &mut Cx<'_>) {
-        if self.resuming.is_some() {
+        if self.comes_back() {
             return;
         }
         let mut snapshot = self.snapshot();
@@ -290,9 +294,13 @@ impl Session {
         }
     }
 
+    fn comes_back(&self) -> bool {
+        self.resuming.is_some() || self.returning.is_some()
+    }
+
     /// Reports the end of a turn: always, since the stop reason is news.
     pub(crate) fn report_end(&mut self, cx: &mut Cx<'_>, stop: StopReason) {
-        if self.resuming.is_some() {
+        if self.comes_back() {
             self.held_end = Some(stop);
             return;
         }

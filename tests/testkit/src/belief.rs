@@ -191,6 +191,11 @@ impl Belief {
                 let replay = method == "session/load" || !params["replayFrom"].is_null();
                 let mut session = self.fresh(if replay { Phase::Replaying } else { Phase::Opening });
                 let former = self.sessions.remove(name).filter(|it| it.phase == Phase::Open);
+                if let (Some(Session { model: Model::V2(former), .. }), Model::V2(model)) =
+                    (&former, &mut session.model)
+                {
+                    model.comes_after(former);
+                }
                 session.former = former.map(Box::new);
                 self.sessions.insert(name.to_owned(), session);
             }

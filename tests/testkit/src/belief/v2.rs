@@ -159,6 +159,11 @@ impl Session {
         self.prompts.at_rest(found);
     }
 
+    /// A turn that ran before a resume may end under it.
+    pub(crate) fn comes_after(&mut self, former: &Self) {
+        self.state.may_end = former.state.is_active();
+    }
+
     /// The prompts of the session that this one is taken for again.
     pub(crate) fn keep_prompts(&mut self, other: &mut Self) {
         self.prompts.keep(std::mem::take(&mut other.prompts));

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 pub(super) struct State {
     last: Option<Value>,
     active: bool,
+    /// A turn ran when this session was opened again, and its end was not told before.
+    pub(super) may_end: bool,
     keys: Vec<String>,
 }
 
@@ -51,7 +53,10 @@ impl State {
         let stop = update.get("stopReason").and_then(Value::as_str);
         let same = |last: &Value| last["state"] == update["state"] && self.keys == *keys;
         match update["state"].as_str() {
-            Some("running") => self.active = true,
+            Some("running") => {
+                self.active = true;
+                self.may_end = false;
+            }
             Some("requires_action") => {
                 self.active = true;
                 if n_asks == 0 {
@@ -60,6 +65,7 @@ impl State {
             }
             Some("idle") => match (self.active, stop) {
                 (true, None) => found.add("idle-without-stop", update.to_string()),
+                (false, Some(_)) if self.may_end => self.may_end = false,
                 (false, Some(_)) => found.add("stop-without-run", update.to_string()),
                 (true, Some(_)) => self.active = false,
                 (false, None) => {}
