@@ -30,6 +30,9 @@ impl Core {
                     session.thread_is_gone(cx, "codex closed the thread")
                 });
             }
+            // One that is closed here, by its removal or before, has nothing left to be told.
+            Event::ThreadRemoved { thread }
+                if !self.sessions.contains_key(&self.renewals.session(&thread)) => {}
             Event::ThreadRemoved { thread } => self.on(now, &thread, out, "removal", |session, cx| {
                 session.thread_is_gone(cx, "codex archived or deleted the thread");
             }),

@@ -34,6 +34,7 @@ mod lines;
 mod local;
 mod map;
 mod output;
+mod returns;
 mod sessions;
 mod signin;
 mod slash;
@@ -42,4 +43,6 @@ mod story;
 mod tools;
 mod turns;
 mod typing;
+#[path = "../replay/view.rs"]
+mod view;
 mod watching;
