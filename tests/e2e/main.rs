@@ -25,6 +25,7 @@ mod approvals;
 mod cancel;
 mod choices;
 mod connected;
+mod decode;
 mod edits;
 mod ends;
 mod exits;
