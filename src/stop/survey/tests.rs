@@ -62,20 +62,12 @@ fn each_command_is_found_with_its_cost() {
         let is_so = one.cpu_percent > 0 && other.cpu_percent == 0 && other.processes == 2;
         (is_so && other.memory > one.memory).then_some((one, other))
     };
-<<<<<<< HEAD
-    let told =
-        |found: &Vec<Found>| cost(found, "busy").is_some_and(|it| it > 0) && cost(found, "quiet") == Some(0);
-    let found = (0..1000).map(|_| survey(&rig.scope())).find(told);
-    let found = found.expect("a loop costs something, a command that waits nothing");
-    let of = |item: &str| found.iter().find(|it| it.item == ItemId::new(item)).unwrap();
-=======
     let mut found = Vec::new();
     let looks = (0..1000).find_map(|_| {
         found = survey(&rig.scope());
         told(&found)
     });
     let (one, other) = looks.unwrap_or_else(|| panic!("a loop costs something, a wait nothing: {found:?}"));
->>>>>>> main
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!((one.pid, one.processes), (busy, 1), "{found:?}");
     assert_eq!(other.pid, quiet, "{found:?}");
