@@ -9,6 +9,7 @@ pub mod ask;
 pub mod asked;
 mod asking;
 mod asks;
+pub(crate) mod away;
 mod beginning;
 mod children;
 mod choices;
@@ -141,9 +142,9 @@ impl Core {
             name: None,
         };
         Self {
+            link: Link::to(settings.connect.clone()),
             settings,
             client,
-            link: Link::default(),
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
@@ -168,6 +169,9 @@ impl Core {
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
         self.let_stay(now, out);
+        if self.is_leaving() && self.link.address().is_some() {
+            self.part(now, out);
+        }
         for session in std::mem::take(&mut self.desk.closed) {
             self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {

@@ -84,6 +84,9 @@ fn the_data_of_errors_is_documented() {
     assert_eq!(names(&fault_data(&fault).unwrap()), documented("## In the `data` of an error"));
     let failures = [
         Failure::HeldElsewhere(SessionId::new("s")),
+        Failure::HasForks(SessionId::new("s")),
+        Failure::Archived(SessionId::new("s")),
+        Failure::Damaged { session: SessionId::new("s"), cause: "c".to_owned() },
         Failure::AppServer { message: "m".to_owned(), stderr: Some("e".to_owned()) },
     ];
     let others = failures.iter().flat_map(|it| names(&rpc_error(it).data.unwrap())).collect();
