@@ -29,6 +29,7 @@ pub mod input;
 pub mod inquiry;
 mod items;
 mod jobs;
+pub mod kept;
 mod leaving;
 mod leftovers;
 pub mod limits;

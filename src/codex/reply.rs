@@ -9,10 +9,10 @@ use super::preset::{WireProfile, decode_collaboration, decode_preset, decode_rul
 use super::standing;
 use super::turn::WireTurn;
 use crate::core::codex::{
-    CodexReply, HistoryItem, HistoryTurn, Holds, Item, ItemKind, ItemStatus, Keeping, LiveTerminal, Profile,
-    ThreadOpened,
+    CodexReply, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
+use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::models::{Model, Tier};
 use crate::core::request::ThreadEntry;
 use serde::Deserialize;

@@ -9,6 +9,7 @@ use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
 };
 use super::inquiry::{Inquiry, Told};
+use super::kept::{HistoryItem, HistoryTurn, Keeping};
 use super::limits::RateLimit;
 use super::models::Model;
 use super::queued::QueuedMessage;
@@ -244,15 +245,6 @@ pub struct ThreadOpened {
     pub keeping: Keeping,
 }
 
-/// How Codex keeps the history of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeping {
-    #[default]
-    ByItem,
-    /// As a Codex of former days did (`legacy`): without commands, and with names of its own for the items.
-    ByTurn,
-}
-
 /// The settings that a thread has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
@@ -276,27 +268,6 @@ pub struct Holds {
 pub struct Profile {
     pub id: String,
     pub description: Option<String>,
-}
-
-/// One item of a thread's history.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HistoryItem {
-    pub turn: Option<TurnId>,
-    pub item: Item,
-    /// In milliseconds since the epoch, where Codex has it.
-    pub started: Option<i64>,
-    /// Bytes of it on the wire.
-    pub size: usize,
-}
-
-/// One turn of a thread's history.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HistoryTurn {
-    pub turn: TurnId,
-    /// In milliseconds since the epoch, rounded down to a second.
-    pub began: Option<i64>,
-    /// Where they were asked for.
-    pub items: Vec<HistoryItem>,
 }
 
 /// One line of `backgroundTerminals/list`: alive, foreground or not.

@@ -6,8 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::codex::{HistoryItem, HistoryTurn, ItemKind, Keeping};
+use super::codex::ItemKind;
 use super::ids::TurnId;
+use super::kept::{HistoryItem, HistoryTurn, Keeping};
 use super::update::Update;
 use std::collections::VecDeque;
 

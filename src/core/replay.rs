@@ -2,15 +2,14 @@
 //!
 //! What lives is written down when the replay begins. What happens meanwhile is held back and follows it.
 
-use super::codex::{
-    CodexError, CodexReply, CodexRequest, HistoryItem, HistoryTurn, ItemKind, ItemStatus, Keeping,
-};
+use super::codex::{CodexError, CodexReply, CodexRequest, ItemKind, ItemStatus};
 use super::codex::{REVIEW, REVIEW_STARTS};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::history::{Ask, Piece, Reader};
 use super::ids::{ItemId, MessageId, TerminalId, TurnId};
 use super::input::Pressure;
+use super::kept::{HistoryItem, HistoryTurn, Keeping};
 use super::link::Purpose;
 use super::opening::open_failure;
 use super::session::{History, Session};

@@ -5,12 +5,13 @@
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
 use super::choices::Chosen;
-use super::codex::{Keeping, ThreadOpened};
+use super::codex::ThreadOpened;
 use super::cx::Cx;
 use super::history::Reader;
 use super::ids::{
     AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
+use super::kept::Keeping;
 use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;

@@ -327,8 +327,11 @@ fn a_command_without_an_end_in_the_history_has_ended() {
     rig.pass(10, &json!([]));
     let exit = rig.updates().find(|it| it["exitStatus"].is_object()).cloned().unwrap_or_default();
     rig.want(exit["exitStatus"] == json!({}), "the exit is not told, or made up");
-    let status =
-        rig.updates().filter(|it| it["toolCallId"] == "c1").filter_map(|it| it["status"].as_str()).last();
+    let status = rig
+        .updates()
+        .filter(|it| it["toolCallId"] == "c1")
+        .filter_map(|it| it["status"].as_str())
+        .next_back();
     rig.want(status == Some("failed"), "the call goes on");
 }
 

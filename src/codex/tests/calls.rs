@@ -1,6 +1,7 @@
 use super::edge;
-use crate::core::codex::{Choices, CodexRequest, Keeping, Preset};
+use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
+use crate::core::kept::Keeping;
 use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart, Shelf};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Value, json};

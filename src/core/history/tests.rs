@@ -1,6 +1,7 @@
 use super::{Ask, Piece, Reader, WINDOW, WINDOW_BYTES};
-use crate::core::codex::{HistoryItem, HistoryTurn, Item, ItemKind, Keeping};
+use crate::core::codex::{Item, ItemKind};
 use crate::core::ids::{ItemId, TurnId};
+use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::update::Update;
 
 /// Reads a history of turns `name@start: item@start …`, two items per page, and says what was asked and
