@@ -283,3 +283,21 @@ fn a_turn_of_five_thousand_items_is_told_while_it_is_read() {
     assert!(most_waiting <= 256, "{most_waiting} items waited to be told");
     assert_eq!(rig.updates().filter(|it| it["messageId"].is_string()).count(), n_items);
 }
+
+/// What is read faster than the client takes it would pile up here.
+#[test]
+fn a_slow_client_makes_the_next_page_of_a_history_wait() {
+    let mut rig = Rig::resuming(2, true);
+    rig.ok("thread/resume", idle());
+    rig.press(Pressure::High);
+    rig.ok(
+        "thread/turns/list",
+        json!({"data": [{"id": "t", "items": [], "startedAt": 1}], "nextCursor": null}),
+    );
+    rig.pass(10_000, &json!([]));
+    rig.want(!rig.is_called("thread/items/list"), "read on though the client does not keep up");
+    rig.press(Pressure::Low);
+    rig.ok("thread/items/list", json!({"data": [], "nextCursor": null}));
+    rig.pass(10, &json!([]));
+    rig.want(rig.answer("res").is_some_and(|it| it["result"].is_object()), "the resume hangs");
+}
