@@ -11,6 +11,7 @@ mod asking;
 mod asks;
 pub(crate) mod away;
 mod beginning;
+mod catching_up;
 mod children;
 mod choices;
 pub mod codex;

@@ -255,7 +255,7 @@ impl Core {
                 // Closed meanwhile, it has no resume any more.
                 if let Some(resuming) = self.arriving.get(&session) {
                     let request = resuming.request(self.renewals.thread(&session));
-                    self.link.call(Purpose::Resume { session }, request, out);
+                    self.link.load(Purpose::Resume { session }, request, out);
                 }
             }
             Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),

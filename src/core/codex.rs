@@ -60,10 +60,14 @@ pub enum CodexRequest {
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
     },
+    /// `thread/resume` with nothing but the thread: one that is loaded is joined as it is.
+    ThreadRejoin { thread: ThreadId },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, newest first.
+    NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.

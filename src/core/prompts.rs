@@ -186,7 +186,7 @@ impl Session {
             mcp_servers: self.place.mcp_servers.clone(),
             instructions: self.place.instructions.clone(),
         };
-        cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
+        cx.link.load(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }
 
     /// Reads the thread's messages for the keys they were sent with (V2-35).
