@@ -210,6 +210,12 @@ impl Edge {
         Ok(page)
     }
 
+    /// The notification that a page is done with.
+    pub fn page_over(elicitation: &str) -> String {
+        // The same in both versions.
+        line::notification(method::ELICITATION_COMPLETE, serde_json::json!({ "elicitationId": elicitation }))
+    }
+
     /// `$/cancel_request` for an open question; `None` if it is answered or withdrawn already.
     pub fn withdraw(&mut self, ask: AskId) -> Option<String> {
         let state = self.asks.get_mut(&ask)?;

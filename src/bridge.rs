@@ -215,6 +215,9 @@ impl Bridge {
                         }
                     }
                 }
+                Effect::PageOver { elicitation } => {
+                    out.push(Departure::ToClient(acp::Edge::page_over(&elicitation)));
+                }
                 Effect::Withdraw { ask } => out.extend(self.acp.withdraw(ask).map(Departure::ToClient)),
                 Effect::Call { call, request } => {
                     let line = self.codex.call(call, &request);

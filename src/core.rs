@@ -39,6 +39,7 @@ mod method;
 pub mod models;
 mod opening;
 mod outage;
+mod pages;
 mod place;
 mod probe;
 mod prompts;

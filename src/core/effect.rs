@@ -20,6 +20,8 @@ pub enum Effect {
     Ask { ask: AskId, session: SessionId, question: Ask },
     /// Ask the client about one of its own requests, outside of any session.
     AskBeside { ask: AskId, request: RequestId, question: Ask },
+    /// The page of this elicitation is done with, however it ended.
+    PageOver { elicitation: String },
     /// Withdraw a question with `$/cancel_request`.
     Withdraw { ask: AskId },
     /// Call Codex.

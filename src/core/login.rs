@@ -30,11 +30,22 @@ enum Whose {
 #[derive(Debug)]
 enum Stage {
     Starting,
-    /// Somebody has to do something on a page; `ask` until the client has answered.
+    /// Somebody has to do something on a page.
     Page {
         login: LoginId,
-        ask: Option<AskId>,
+        shown: Shown,
     },
+}
+
+/// What the client has of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// It is asked to show it.
+    Asked(AskId),
+    /// It shows it.
+    Open,
+    /// Nothing.
+    Not,
 }
 
 impl Login {
@@ -50,7 +61,7 @@ impl Login {
 
     /// The app-server is gone, and this sign-in with it.
     pub(crate) fn lost(self, failure: &Failure, out: &mut Effects) {
-        self.stage.withdraw(out);
+        self.stage.end(out);
         if let Whose::Client(ticket) = self.whose {
             out.refuse(ticket, failure.clone());
         }
@@ -59,11 +70,26 @@ impl Login {
 
 impl Stage {
     /// Nobody has to do anything on a page any more.
-    fn withdraw(&self, out: &mut Effects) {
-        if let Self::Page { ask: Some(ask), .. } = self {
-            out.push(Effect::Withdraw { ask: *ask });
+    fn end(&self, out: &mut Effects) {
+        match self {
+            Self::Page { shown: Shown::Asked(ask), .. } => out.push(Effect::Withdraw { ask: *ask }),
+            Self::Page { login, shown: Shown::Open } => out.push(over(login)),
+            Self::Page { shown: Shown::Not, .. } | Self::Starting => {}
         }
     }
+
+    /// Codex says that it is done.
+    fn done(&self, out: &mut Effects) {
+        // Where it is still asked about, this says why it is withdrawn.
+        if let Self::Page { login, shown: Shown::Asked(_) } = self {
+            out.push(over(login));
+        }
+        self.end(out);
+    }
+}
+
+fn over(login: &LoginId) -> Effect {
+    Effect::PageOver { elicitation: login.as_str().to_owned() }
 }
 
 impl Core {
@@ -151,7 +177,7 @@ impl Core {
         let ask = self.desk.ask_beside();
         let question = Ask::Url { message, elicitation: login.as_str().to_owned(), url };
         out.push(Effect::AskBeside { ask, request: ticket.id().clone(), question });
-        let stage = Stage::Page { login, ask: Some(ask) };
+        let stage = Stage::Page { login, shown: Shown::Asked(ask) };
         self.account.login = Some(Login { whose: Whose::Client(ticket), stage });
     }
 
@@ -162,25 +188,33 @@ impl Core {
             Stage::Starting => false,
         };
         let Some(login) = self.account.login.take_if(is_ours) else { return };
-        login.stage.withdraw(out);
         match end {
-            LoginEnd::SignedIn => self.login_succeeded(login.whose, out),
-            LoginEnd::Failed(why) => self.login_failed(login.whose, why, out),
+            LoginEnd::SignedIn => {
+                login.stage.done(out);
+                self.login_succeeded(login.whose, out);
+            }
+            LoginEnd::Failed(why) => {
+                login.stage.end(out);
+                self.login_failed(login.whose, why, out);
+            }
         }
     }
 
     /// The client's answer to the page; `false` if it was no question of a sign-in.
     pub(super) fn page_answered(&mut self, ask: AskId, answer: &Answer, out: &mut Effects) -> bool {
-        let Some(Login { stage: Stage::Page { ask: open, .. }, .. }) = &mut self.account.login else {
+        let Some(Login { stage: Stage::Page { shown, .. }, .. }) = &mut self.account.login else {
             return false;
         };
-        if *open != Some(ask) {
+        if *shown != Shown::Asked(ask) {
             return false;
         }
-        *open = None;
+        *shown = Shown::Not;
         let why = match answer {
-            // The page is open: its end comes from Codex.
-            Answer::Accepted(_) | Answer::Selected(_) => return true,
+            Answer::Accepted(_) | Answer::Selected(_) => {
+                // Its end comes from Codex.
+                *shown = Shown::Open;
+                return true;
+            }
             Answer::Declined | Answer::Cancelled => Failure::Cancelled,
             Answer::Failed { message } => {
                 Failure::AuthRequired(format!("the client could not show the page to sign in: {message}"))
@@ -205,7 +239,7 @@ impl Core {
         if let Whose::Client(ticket) = whose {
             out.refuse(ticket, why);
         }
-        stage.withdraw(out);
+        stage.end(out);
         match stage {
             Stage::Page { login, .. } => self.cancel_login(login, out),
             // Codex has not told its id: it is cancelled with that answer.

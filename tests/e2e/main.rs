@@ -21,6 +21,7 @@ mod session;
 mod stage;
 
 mod approvals;
+mod asks;
 mod cancel;
 mod choices;
 mod edits;
