@@ -9,6 +9,7 @@ pub mod ask;
 pub mod asked;
 mod asking;
 mod asks;
+mod barred;
 mod beginning;
 mod children;
 mod choices;

@@ -105,7 +105,7 @@ impl Core {
                         self.models_known(now, out);
                     }
                 }
-                Timer::Account { read } => self.account_bound(read, out),
+                Timer::Account { read } => self.account_bound(now, read, out),
                 Timer::LookAgain => self.look_again(now, out),
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::LeaveBound => self.end_codex(now, out),

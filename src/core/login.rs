@@ -130,7 +130,8 @@ impl Core {
 
     /// The client signed out, by a request or by `/logout`.
     pub(super) fn has_signed_out(&mut self) {
-        self.account.is_good = false;
+        // Where the model provider needs nobody, the next look says so.
+        (self.account.is_good, self.account.is_missing) = (false, true);
         self.account.has_refused = false;
         self.account.has_signed_out = true;
     }
@@ -153,7 +154,12 @@ impl Core {
     }
 
     /// The answer to `account/login/start`.
-    pub(super) fn login_started(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+    pub(super) fn login_started(
+        &mut self,
+        now: Tick,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
         let Some(Login { whose, .. }) = self.account.login.take() else { return };
         let started = match result {
             Ok(CodexReply::LoginStarted(started)) => started,
@@ -161,7 +167,7 @@ impl Core {
             Err(error) => return self.login_failed(whose, &error.message, out),
         };
         let (login, message, url) = match started {
-            LoginStarted::Done => return self.login_succeeded(whose, out),
+            LoginStarted::Done => return self.login_succeeded(now, whose, out),
             LoginStarted::Page { login, url } => {
                 (login, "Sign in to Codex with ChatGPT on this page.".to_owned(), url)
             }
@@ -182,7 +188,13 @@ impl Core {
     }
 
     /// `account/login/completed`.
-    pub(super) fn login_completed(&mut self, id: Option<&LoginId>, end: &LoginEnd, out: &mut Effects) {
+    pub(super) fn login_completed(
+        &mut self,
+        now: Tick,
+        id: Option<&LoginId>,
+        end: &LoginEnd,
+        out: &mut Effects,
+    ) {
         let is_ours = |login: &mut Login| match &login.stage {
             Stage::Page { login, .. } => Some(login) == id,
             Stage::Starting => false,
@@ -191,7 +203,7 @@ impl Core {
         match end {
             LoginEnd::SignedIn => {
                 login.stage.done(out);
-                self.login_succeeded(login.whose, out);
+                self.login_succeeded(now, login.whose, out);
             }
             LoginEnd::Failed(why) => {
                 login.stage.end(out);
@@ -251,13 +263,13 @@ impl Core {
         self.link.call(Purpose::LoginCancel, CodexRequest::LoginCancel { login }, out);
     }
 
-    fn login_succeeded(&mut self, whose: Whose, out: &mut Effects) {
-        self.account.is_good = true;
+    fn login_succeeded(&mut self, now: Tick, whose: Whose, out: &mut Effects) {
+        (self.account.is_good, self.account.is_missing) = (true, false);
         self.account.has_signed_out = false;
         if let Whose::Client(ticket) = whose {
             out.respond(ticket, Reply::SignedIn);
         }
-        self.enter_all(out);
+        self.enter_all(now, out);
     }
 
     fn login_failed(&mut self, whose: Whose, why: &str, out: &mut Effects) {

@@ -433,7 +433,7 @@ impl Session {
         }
     }
 
-    fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
+    pub(super) fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
         match cx.version() {
             Version::V2 => self.answer(cx, ticket, Reply::Failed(Failure::Cancelled)),
             Version::V1 => {

@@ -20,6 +20,7 @@ in_both_versions!(
     a_code,
     a_code_that_is_cancelled,
     a_login_in_a_terminal,
+    a_prompt_after_a_logout,
 );
 
 const KEY: &str = "sk-e2e-Zx81QmPz77LdWn04";
@@ -154,6 +155,36 @@ async fn a_login_in_a_terminal(version: Version) {
             let adapter = PathBuf::from(env!("CARGO_BIN_EXE_appserver-acp"));
             run(stage, &adapter, &[args.as_slice(), &["--with-api-key"]].concat()).await?;
             answers(stage, &client).await?;
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// Codex would put it to the model, without an account.
+async fn a_prompt_after_a_logout(version: Version) {
+    play_with(
+        |it| it.needs_account(),
+        async |stage| {
+            let client = stage.client(Casting::of(version).env("OPENAI_API_KEY", KEY)).await?;
+            login(&client, "openai-api-key").await?;
+            let session = stage.open(&client).await?;
+            let hello = || Script::new().step(say("hello")).prompt("hi");
+            session.turn(&hello()).await?;
+            let asked = stage.model.requests().len();
+            let logout = if version == Version::V1 { "logout" } else { "auth/logout" };
+            client.call("request", json!({"method": logout, "params": {}})).await?;
+            let error = client.refused("prompt", json!({"sessionId": session.id, "text": hello()})).await?;
+            ensure!(error["code"] == -32000, "another error: {error}");
+            ensure!(error.to_string().contains("codex login"), "no word on what to do: {error}");
+            ensure!(stage.model.requests().len() == asked, "the model was asked");
+            let ps = session.turn("/ps").await?;
+            let is_answer = |it: &Value| it.to_string().contains("No command is running").then_some(());
+            session.update("the answer of a command, which needs no account", ps.from, is_answer).await?;
+            login_elsewhere(stage).await?;
+            session.turn(&hello()).await?;
+            session.at_rest().await?;
             client.end().await?;
             Ok(())
         },
