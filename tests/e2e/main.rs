@@ -24,6 +24,7 @@ mod approvals;
 mod asks;
 mod cancel;
 mod choices;
+mod decode;
 mod edits;
 mod ends;
 mod exits;
