@@ -56,6 +56,8 @@ pub struct Options {
     pub codex: Sought,
     /// `key=value` of Codex's `-c`.
     pub overrides: Vec<String>,
+    /// The program that opens a page; `None` leaves it to the desktop.
+    pub browser: Option<String>,
     /// Where to write the trace.
     pub trace: Option<PathBuf>,
     pub settings: Settings,
@@ -174,6 +176,7 @@ async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result
     let mut bridge = Bridge::new(options.settings);
     let program = (options.codex, options.overrides, nonce);
     let mut world = World::new(outbox.clone(), program, children, world_events);
+    world.browser = options.browser;
     let mut trace = trace;
     let mut departures = Vec::new();
     let mut signalled = false;
@@ -237,6 +240,7 @@ fn log(record: &Record<'_>) {
             | Departure::Stop { .. }
             | Departure::Survey { .. }
             | Departure::Watch { .. }
+            | Departure::OpenPage(_)
             | Departure::Exit { .. } => {}
         }
     }

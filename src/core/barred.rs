@@ -52,7 +52,10 @@ impl Core {
         for opening in std::mem::take(self.account.held()) {
             match opening {
                 Opening::Prompt(barred) if barred.session == *session => its.push(barred),
-                other => self.account.held().push(other),
+                other @ (Opening::New { .. }
+                | Opening::Resume(_)
+                | Opening::Confirm(_)
+                | Opening::Prompt(_)) => self.account.held().push(other),
             }
         }
         for barred in its {

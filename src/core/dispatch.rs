@@ -27,6 +27,7 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
             }
             Input::Watched { watch, report } => self.watched(now, watch, report, out),
+            Input::PageNotOpened { why } => self.page_not_opened(&why, out),
             Input::Signal(number) => self.leave(now, 128 + number, out),
         }
     }

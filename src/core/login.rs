@@ -180,6 +180,12 @@ impl Core {
         let Whose::Client(ticket) = whose else {
             return self.cancel_login(login, out);
         };
+        if !self.client.elicitation_url {
+            out.push(Effect::OpenPage { url });
+            let stage = Stage::Page { login, shown: Shown::Not };
+            self.account.login = Some(Login { whose: Whose::Client(ticket), stage });
+            return;
+        }
         let ask = self.desk.ask_beside();
         let question = Ask::Url { message, elicitation: login.as_str().to_owned(), url };
         out.push(Effect::AskBeside { ask, request: ticket.id().clone(), question });
@@ -234,6 +240,17 @@ impl Core {
         };
         self.give_up_login(why, out);
         true
+    }
+
+    /// There is no browser here.
+    pub(super) fn page_not_opened(&mut self, why: &str, out: &mut Effects) {
+        let is_ours = |login: &Login| matches!(login.stage, Stage::Page { shown: Shown::Not, .. });
+        if self.account.login.as_ref().is_some_and(is_ours) {
+            let why = format!(
+                "no browser could be opened on this machine ({why}); name one in BROWSER, or run `codex login` in a terminal"
+            );
+            self.give_up_login(Failure::AuthRequired(why), out);
+        }
     }
 
     /// With `CODEX_API_KEY`, for the sessions that wait.

@@ -120,6 +120,8 @@ pub enum LoginEnd {
 pub struct Means {
     /// `NO_BROWSER`: this machine has none.
     pub no_browser: bool,
+    /// A page can be opened in a browser of this machine by us.
+    pub opens_pages: bool,
     /// `CODEX_API_KEY`.
     pub codex_key: Option<Secret>,
     /// `OPENAI_API_KEY`.
@@ -155,6 +157,7 @@ impl Means {
     /// Why a method does not work for this client; `None` if it does.
     pub fn why_not(&self, method: SignIn, client: &ClientProfile) -> Option<&'static str> {
         match method {
+            SignIn::Browser if self.opens_pages && !self.no_browser => None,
             SignIn::Browser | SignIn::DeviceCode if !client.elicitation_url => Some(
                 "the client cannot show a page (elicitation.url); run `codex login` in a terminal instead",
             ),

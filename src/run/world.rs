@@ -32,6 +32,8 @@ pub(crate) struct World {
     children: BTreeMap<Generation, Child>,
     /// Process ids of app-servers, dead ones too: their descendants outlive them.
     pids: BTreeMap<Generation, u32>,
+    /// Opens a page; `None` leaves it to the desktop.
+    pub(crate) browser: Option<String>,
     /// Started with the first stop.
     reach: Option<Reach>,
     /// Started with the first watch.
@@ -54,6 +56,7 @@ impl World {
             happened,
             children: BTreeMap::new(),
             pids: BTreeMap::new(),
+            browser: None,
             reach: None,
             watch: None,
         }
@@ -84,6 +87,7 @@ impl World {
             Departure::Stop { stop, act } => self.stop(stop, act),
             Departure::Survey { session, thread } => self.survey(session, thread),
             Departure::Watch { watch, act } => self.watch(watch, act),
+            Departure::OpenPage(url) => self.open_page(url),
             Departure::Exit { code } => return Some(code),
             Departure::Noted(_) => {}
         }
@@ -187,6 +191,22 @@ impl World {
             }
         };
         watch.act(id, act, app_server);
+    }
+
+    // The browser outlives us, and has none of our pipes. Whether one came up is known within a moment.
+    fn open_page(&self, url: String) {
+        let (happened, browser) = (self.happened.clone(), self.browser.clone());
+        tokio::task::spawn_blocking(move || {
+            let opened = match browser {
+                Some(browser) => open::with_detached(url, browser),
+                None => open::that_detached(url),
+            };
+            if let Err(error) = opened {
+                tracing::warn!(%error, "no page opened");
+                // The loop may be over by now.
+                let _ = happened.send(Event::PageNotOpened(error.to_string()));
+            }
+        });
     }
 
     fn tell(&self, event: Event) {

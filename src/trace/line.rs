@@ -88,6 +88,7 @@ fn note(departure: &Departure) -> Option<String> {
         | Departure::Stop { .. }
         | Departure::Survey { .. }
         | Departure::Watch { .. }
+        | Departure::OpenPage(_)
         | Departure::Exit { .. } => None,
     }
 }
@@ -128,6 +129,7 @@ impl Serialize for In<'_> {
             Arrival::Watched { watch, report } => {
                 map.serialize_entry("watched", &watch::of_report(watch, report))?;
             }
+            Arrival::PageNotOpened(why) => map.serialize_entry("page_not_opened", &redact::text(why))?,
             Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
         }
         map.end()
@@ -162,6 +164,7 @@ impl Serialize for Out<'_> {
             Departure::Watch { watch, act } => {
                 map.serialize_entry("watch", &watch::of_act(*watch, act))?;
             }
+            Departure::OpenPage(url) => map.serialize_entry("open_page", &redact::text(url))?,
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
             Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,
         }

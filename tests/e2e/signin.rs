@@ -162,6 +162,75 @@ async fn a_login_in_a_terminal(version: Version) {
     .await;
 }
 
+/// The client shows no pages, so the adapter opens it. Only once: Codex listens on a port that is always the same.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_page_that_we_open() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let issuer = Issuer::start().await.expect("the login server starts");
+    play_with(
+        |it| it.needs_account().top(&issuer.config()),
+        async |stage| {
+            let (trace, browser) =
+                (stage.home.workspace().join("trace.jsonl"), stage.home.workspace().join("browser"));
+            std::fs::write(&browser, "#!/bin/sh\nprintf %s \"$1\" > page.part && mv page.part page\n")?;
+            std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755))?;
+            let (name, value) = issuer.env();
+            let casting =
+                Casting::v1().env(name, value).env("BROWSER", &browser).env("APPSERVER_ACP_TRACE", &trace);
+            let client = stage.client(casting).await?;
+            let pending = client.start("request", login_request(Version::V1, "chatgpt"));
+            stage.file("page").await?;
+            let page = std::fs::read_to_string(stage.home.workspace().join("page"))?;
+            ensure!(page.starts_with("http://127.0.0.1:"), "another page: {page}");
+            come_back(&page).await?;
+            let outcome = client.outcome(pending).await?;
+            ensure!(outcome == Ok(json!({})), "the login ended otherwise: {outcome:?}");
+            ensure!(auth(stage)?.contains(TOKEN_MARK), "codex has kept no token");
+            stage.open(&client).await?;
+            client.end().await?;
+            let trace = std::fs::read_to_string(&trace)?;
+            ensure!(!trace.contains(TOKEN_MARK), "a token is in the trace");
+            replays(&trace)
+        },
+    )
+    .await;
+}
+
+/// What the login server makes a browser do: go back to Codex, with a code.
+#[cfg(unix)]
+async fn come_back(page: &str) -> anyhow::Result<()> {
+    let of_query = |name: &str| {
+        let (_, query) = page.split_once('?')?;
+        query.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+    };
+    let back = of_query("redirect_uri").context("a page to come back to")?;
+    let back = back.replace("%3A", ":").replace("%2F", "/");
+    let (host, path) = back.strip_prefix("http://").and_then(|it| it.split_once('/')).context("a host")?;
+    let state = of_query("state").context("a state")?;
+    let answer = get(host, &format!("{path}?code=code&state={state}")).await?;
+    // As a browser does, and Codex waits for it.
+    let next = answer.lines().find_map(|it| it.to_lowercase().starts_with("location: ").then(|| &it[10..]));
+    let next = next.with_context(|| format!("codex took no code: {answer}"))?;
+    let (host, path) = next.strip_prefix("http://").and_then(|it| it.split_once('/')).context("a page")?;
+    let answer = get(host, path).await?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "no word of success: {answer}");
+    Ok(())
+}
+
+#[cfg(unix)]
+async fn get(host: &str, path: &str) -> anyhow::Result<String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let mut socket = tokio::net::TcpStream::connect(host).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
 /// Codex would put it to the model, without an account.
 async fn a_prompt_after_a_logout(version: Version) {
     play_with(
