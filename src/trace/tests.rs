@@ -81,7 +81,7 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=24).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=25).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
     assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
 }
