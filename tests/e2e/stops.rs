@@ -5,7 +5,6 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -192,11 +191,10 @@ async fn a_sandbox_that_cannot_be_made() {
         async |stage| {
             let program = stage.home.user_home().join("codex");
             // Where there are none for us either, it is so already.
-            let script = "#!/bin/sh\nunshare --user true || exec \"$REAL_CODEX\" \"$@\"\n\
+            let script = "unshare --user true || exec \"$REAL_CODEX\" \"$@\"\n\
             exec unshare --user --map-root-user sh -c \
-            'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"' \"$REAL_CODEX\" \"$@\"\n";
-            std::fs::write(&program, script)?;
-            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+            'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"' \"$REAL_CODEX\" \"$@\"";
+            testkit::program::script(&program, script)?;
             let casting = Casting::v2().env("CODEX_PATH", program).env("REAL_CODEX", stage.codex_binary());
             let client = stage.client(casting).await?;
             let session = stage.open(&client).await?;

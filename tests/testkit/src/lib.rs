@@ -7,6 +7,8 @@ pub mod home;
 pub mod issuer;
 pub mod model;
 pub mod processes;
+#[cfg(unix)]
+pub mod program;
 pub mod wire;
 
 /// How long a wait of this crate lasts before it gives up with an error.
