@@ -9,6 +9,7 @@ pub mod meta;
 mod answer;
 mod decode;
 mod form;
+mod gateway;
 mod image;
 mod initialize;
 mod line;

@@ -21,6 +21,7 @@ pub mod effect;
 mod events;
 pub mod failure;
 pub mod fault;
+pub mod gateway;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -129,6 +130,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            gateway: false,
             compaction: false,
             name: None,
         };

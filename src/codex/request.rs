@@ -8,12 +8,16 @@ use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
 use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::gateway::Gateway;
 use crate::core::request::{Instructions, McpServer};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
 const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
+
+/// Codex's name for the gateway of the client; a thread keeps it, and is loaded again only with one of that name.
+const GATEWAY: &str = "custom-gateway";
 
 /// The `params` of `request`. A field that keeps Codex's own setting is not there.
 pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Value {
@@ -22,12 +26,18 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
             "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
         }),
-        CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, choices } => {
-            let mut params = thread_start(cwd, roots, mcp_servers, choices);
+        CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, gateway, choices } => {
+            let mut config = config(mcp_servers, gateway.as_deref());
+            // `thread/start` has no field for it.
+            if let Some(effort) = &choices.effort {
+                config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));
+            }
+            let mut params = thread_start(cwd, roots, choices);
+            params.add("config", Some(config).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
             params.done()
         }
-        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions } => {
+        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions, gateway } => {
             let mut params = Params::of(json!({
                 "threadId": thread.as_str(),
                 "excludeTurns": true,
@@ -36,9 +46,8 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
-            if !mcp_servers.is_empty() {
-                params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
-            }
+            let config = config(mcp_servers, gateway.as_deref());
+            params.add("config", Some(config).filter(|it| !it.is_empty()));
             params.done()
         }
         CodexRequest::ThreadList { cwd, cursor, limit } => {
@@ -152,21 +161,31 @@ fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
-fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Params {
+/// What the thread has beside the user's configuration.
+fn config(mcp_servers: &[McpServer], gateway: Option<&Gateway>) -> Map<String, Value> {
     let mut config = Map::new();
     if !mcp_servers.is_empty() {
         config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
     }
-    // `thread/start` has no field for it.
-    if let Some(effort) = &choices.effort {
-        config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));
+    if let Some(Gateway { base_url, name, headers }) = gateway {
+        let headers: Map<String, Value> =
+            headers.iter().map(|(name, value)| (name.clone(), Value::from(value.expose()))).collect();
+        let provider = json!({
+            "name": name.as_deref().unwrap_or("gateway of the client"), "base_url": base_url,
+            "http_headers": headers, "wire_api": "responses",
+        });
+        config.insert("model_provider".to_owned(), Value::from(GATEWAY));
+        config.insert("model_providers".to_owned(), json!({ GATEWAY: provider }));
     }
+    config
+}
+
+fn thread_start(cwd: &str, roots: &[String], choices: &Choices) -> Params {
     let mut params = Params::of(json!({"cwd": cwd, "experimentalRawEvents": true}));
     params.add("runtimeWorkspaceRoots", Some(roots).filter(|it| !it.is_empty()));
     params.add("model", choices.model.as_deref());
     params.add("approvalPolicy", choices.preset.map(encode_approval));
     params.add("sandbox", choices.preset.map(encode_mode));
-    params.add("config", Some(config).filter(|it| !it.is_empty()));
     params
 }
 

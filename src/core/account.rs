@@ -7,6 +7,7 @@ use super::barred::Barred;
 use super::codex::{Choices, CodexError, CodexReply, CodexRequest};
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
+use super::gateway::Gateway;
 use super::ids::{RequestId, SessionId, Tick};
 use super::link::Purpose;
 use super::login::Login;
@@ -14,6 +15,7 @@ use super::prompts::refusal;
 use super::request::{Place, Reply, Ticket, Version};
 use super::sign_in::SignIn;
 use super::timer::Timer;
+use std::sync::Arc;
 
 /// How long sessions wait for `account/read`, in ms. It takes long only where an account is there
 /// and its workspace is asked for: then Codex may say itself what is wrong.
@@ -41,6 +43,8 @@ pub(crate) struct Account {
     key_spent: bool,
     /// The client has signed out on purpose: nothing signs in again unasked.
     pub(crate) has_signed_out: bool,
+    /// Models come from there, and no account is needed.
+    pub(crate) gateway: Option<Arc<Gateway>>,
 }
 
 /// How sure it is that nobody is signed in.
@@ -81,7 +85,7 @@ impl Account {
 impl Core {
     /// Opens at once with an account, else when it is known that there is one.
     pub(super) fn admit(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
-        if self.account.is_good {
+        if self.account.is_good || self.account.gateway.is_some() {
             return self.enter(now, opening, out);
         }
         self.account.held.push(opening);
@@ -193,6 +197,7 @@ impl Core {
         let lost = std::mem::take(&mut self.account);
         self.account.n_reads = lost.n_reads;
         self.account.has_signed_out = lost.has_signed_out;
+        self.account.gateway = lost.gateway;
         for opening in lost.held {
             self.refuse_opening(opening, failure, out);
         }
@@ -256,20 +261,23 @@ impl Core {
 
     fn enter(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
         match opening {
-            Opening::New { ticket, place } => {
+            Opening::New { ticket, mut place } => {
+                place.gateway.clone_from(&self.account.gateway);
                 self.look_at_place(&ticket, &place, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
                     mcp_servers: place.mcp_servers.clone(),
                     instructions: place.instructions.clone(),
+                    gateway: place.gateway.clone(),
                     choices: Choices { preset: self.settings.preset, ..Default::default() },
                 };
                 self.link.call(Purpose::Open { ticket, place }, request, out);
             }
             Opening::Resume(session) => {
                 // Closed meanwhile, it has no resume any more.
-                if let Some(resuming) = self.arriving.get(&session) {
+                if let Some(resuming) = self.arriving.get_mut(&session) {
+                    resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
                     self.link.call(Purpose::Resume { session }, request, out);
                 }

@@ -25,7 +25,11 @@ impl Core {
     pub(super) fn admit_prompt(&mut self, now: Tick, prompt: Barred, out: &mut Effects) {
         let is_open = self.sessions.get(&prompt.session).is_some_and(|it| it.is_open && it.closing.is_none());
         // A command may need nobody, and says itself what it misses.
-        if !is_open || !self.account.is_missing || slash::parse(&prompt.parts).is_some() {
+        if !is_open
+            || !self.account.is_missing
+            || self.account.gateway.is_some()
+            || slash::parse(&prompt.parts).is_some()
+        {
             return self.let_in(now, prompt, out);
         }
         match self.link.ensure(now, out) {

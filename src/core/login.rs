@@ -6,6 +6,7 @@ use super::ask::{Answer, Ask};
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
+use super::gateway::Gateway;
 use super::ids::{AskId, LoginId, RequestId, Tick};
 use super::link::Purpose;
 use super::request::{Reply, Ticket};
@@ -94,7 +95,13 @@ fn over(login: &LoginId) -> Effect {
 
 impl Core {
     /// `authenticate`, `auth/login`.
-    pub(super) fn sign_in(&mut self, now: Tick, ticket: Ticket, method: SignIn, out: &mut Effects) {
+    pub(super) fn sign_in(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        (method, gateway): (SignIn, Option<Gateway>),
+        out: &mut Effects,
+    ) {
         if let Some(why) = self.settings.sign_in.why_not(method, &self.client) {
             return out.refuse(ticket, Failure::InvalidParams(format!("{}: {why}", method.id())));
         }
@@ -105,13 +112,17 @@ impl Core {
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(ticket, failure);
         }
+        if let Some(gateway) = gateway {
+            return self.use_gateway(now, ticket, gateway, out);
+        }
+        self.account.gateway = None;
         let key = |key: &Option<_>| key.clone().map(LoginKind::ApiKey);
         let kind = match method {
             SignIn::Browser => Some(LoginKind::Browser),
             SignIn::DeviceCode => Some(LoginKind::DeviceCode),
             SignIn::CodexKey => key(&self.settings.sign_in.codex_key),
             SignIn::OpenAiKey => key(&self.settings.sign_in.openai_key),
-            SignIn::Terminal => None,
+            SignIn::Terminal | SignIn::Gateway => None,
         };
         match kind {
             Some(kind) => self.start_login(Whose::Client(ticket), kind, out),
@@ -133,6 +144,7 @@ impl Core {
         // Where the model provider needs nobody, the next look says so.
         (self.account.is_good, self.account.is_missing) = (false, true);
         self.account.has_refused = false;
+        self.account.gateway = None;
         self.account.has_signed_out = true;
     }
 

@@ -185,6 +185,7 @@ impl Session {
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
             instructions: self.place.instructions.clone(),
+            gateway: self.place.gateway.clone(),
         };
         cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }

@@ -62,7 +62,7 @@ impl Core {
             Request::ResumeSession { session, place, replay } => {
                 self.resume_session(now, &session, Resuming::new(ticket, place, replay), out);
             }
-            Request::SignIn { method } => self.sign_in(now, ticket, method, out),
+            Request::SignIn { method, gateway } => self.sign_in(now, ticket, (method, gateway), out),
             Request::SignOut => self.sign_out(now, ticket, out),
             Request::ListSessions { cwd, cursor } => {
                 if let Err(failure) = self.link.ensure(now, out) {

@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use crate::client::Client;
 use crate::seen::Dir;
+use crate::session::Session;
 use crate::stage::{Casting, Stage, play_with};
 
 in_both_versions!(
@@ -21,6 +22,7 @@ in_both_versions!(
     a_code_that_is_cancelled,
     a_login_in_a_terminal,
     a_prompt_after_a_logout,
+    a_gateway,
 );
 
 const KEY: &str = "sk-e2e-Zx81QmPz77LdWn04";
@@ -259,6 +261,56 @@ async fn a_prompt_after_a_logout(version: Version) {
         },
     )
     .await;
+}
+
+/// The models come from where the client says, with its headers; these are written down nowhere.
+async fn a_gateway(version: Version) {
+    play_with(
+        |it| it.needs_account(),
+        async |stage| {
+            let trace = stage.home.workspace().join("trace.jsonl");
+            let able = json!({"auth": {"_meta": {"gateway": true}}});
+            let casting =
+                || Casting::of(version).capabilities(able.clone()).env("APPSERVER_ACP_TRACE", &trace);
+            let client = stage.client(casting()).await?;
+            let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
+            ensure!(error["code"] == -32000, "another error: {error}");
+            let mut request = login_request(version, "gateway");
+            request["params"]["_meta"] = json!({"gateway": {
+                "baseUrl": stage.model.base_url(), "headers": {"Authorization": format!("Bearer {KEY}")},
+            }});
+            client.call("request", request.clone()).await?;
+            let session = stage.open(&client).await?;
+            session.turn(&Script::new().step(say("hello")).prompt("hi")).await?;
+            came_with_key(stage)?;
+            let id = session.id.clone();
+            client.end().await?;
+
+            // Codex knows the thread's gateway by its name, and nobody else knows its key.
+            let client = stage.client(casting()).await?;
+            client.call("request", request).await?;
+            let params = json!({"sessionId": id, "cwd": stage.home.workspace()});
+            client.call("resume", params).await?;
+            let session = Session { client: &client, id };
+            session.turn(&Script::new().step(say("hello")).prompt("hi")).await?;
+            came_with_key(stage)?;
+            client.end().await?;
+
+            let trace = std::fs::read_to_string(&trace)?;
+            ensure!(trace.contains("model_providers"), "the trace misses the gateway");
+            ensure!(!trace.contains(KEY), "the key is in the trace");
+            ensure!(auth(stage).is_err(), "codex has kept something");
+            replays(&trace)
+        },
+    )
+    .await;
+}
+
+fn came_with_key(stage: &Stage) -> anyhow::Result<()> {
+    let requests = stage.model.requests();
+    let last = requests.last().context("the model was asked")?;
+    ensure!(last.authorization.as_deref() == Some(&format!("Bearer {KEY}")), "another key");
+    Ok(())
 }
 
 fn with_pages(version: Version, issuer: &Issuer) -> Casting {

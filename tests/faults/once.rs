@@ -25,7 +25,9 @@ fn cases() -> Vec<Case> {
     let mcp = |more: Value| {
         let mut params =
             json!({"serverName": "docs", "environmentId": null, "_meta": null, "message": "Hm?"});
-        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
+            params.extend(more);
+        }
         params
     };
     let approval = json!({"codex_approval_kind": "mcp_tool_call", "persist": "session", "tool_name": "wipe"});
@@ -183,7 +185,7 @@ fn an_offered_allow_is_a_yes_and_is_said_once() {
     for case in cases() {
         let mut rig = case.rig();
         case.ask(&mut rig, FIRST);
-        let question = questions(&rig).pop().unwrap();
+        let question = questions(&rig).pop().expect("it is put");
         for _ in 0..2 {
             reply(&mut rig, &question, &yes(&question));
         }
@@ -210,9 +212,11 @@ fn of_two_at_once_each_gets_its_own_answer() {
     }
 }
 
+type End = (&'static str, fn(&mut Rig));
+
 #[test]
 fn what_is_settled_elsewhere_is_withdrawn_once_and_not_answered() {
-    let ends: [(&str, fn(&mut Rig)); 5] = [
+    let ends: [End; 5] = [
         ("resolved", |rig| rig.notify("serverRequest/resolved", json!({"requestId": FIRST}))),
         ("the end of the turn", |rig| rig.done("A", "completed")),
         ("a cancel", |rig| rig.cancel()),
@@ -223,7 +227,7 @@ fn what_is_settled_elsewhere_is_withdrawn_once_and_not_answered() {
         for (end, settle) in ends {
             let mut rig = case.rig();
             case.ask(&mut rig, FIRST);
-            let question = questions(&rig).pop().unwrap();
+            let question = questions(&rig).pop().expect("it is put");
             settle(&mut rig);
             rig.want(withdrawals(&rig, &question) == 1, &case.told(&format!("withdrawn by {end}")));
             reply(&mut rig, &question, &yes(&question));
