@@ -58,6 +58,8 @@ pub struct Program {
 pub enum FromChild {
     /// One line of its stdout.
     Frame { generation: Generation, frame: Frame },
+    /// One that runs already could not be connected to; `message` is for people.
+    NotStarted { generation: Generation, message: String },
     /// It is gone and reaped. `how` reads after "codex ended: "; `stderr` is its last lines.
     Died { generation: Generation, how: String, stderr: Option<String> },
 }
@@ -289,7 +291,7 @@ impl Supervisor {
     }
 }
 
-async fn gone(reported: &mut UnboundedReceiver<Report>) -> String {
+pub(crate) async fn gone(reported: &mut UnboundedReceiver<Report>) -> String {
     loop {
         match reported.recv().await {
             Some(Report::Gone { reason }) => return reason,

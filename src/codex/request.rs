@@ -19,21 +19,17 @@ const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
 /// Codex's name for the gateway of the client; a thread keeps it, and is loaded again only with one of that name.
 const GATEWAY: &str = "custom-gateway";
 
-/// The `params` of `request`. A field that keeps Codex's own setting is not there.
-pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Value {
+/// The `params` of `request`. A field that keeps Codex's own setting is not there. `kept`: seconds that a
+/// thread outlives its subscribers.
+pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: Option<u64>) -> Value {
     match request {
         CodexRequest::Initialize => json!({
             "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
             "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
         }),
         CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, gateway, choices } => {
-            let mut config = config(mcp_servers, gateway.as_deref());
-            // `thread/start` has no field for it.
-            if let Some(effort) = &choices.effort {
-                config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));
-            }
-            let mut params = thread_start(cwd, roots, choices);
-            params.add("config", Some(config).filter(|it| !it.is_empty()));
+            let config = config(mcp_servers, gateway.as_deref(), kept);
+            let mut params = thread_start(cwd, roots, config, choices);
             params.instruct(instructions.as_ref());
             params.done()
         }
@@ -46,7 +42,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
-            let config = config(mcp_servers, gateway.as_deref());
+            let config = config(mcp_servers, gateway.as_deref(), kept);
             params.add("config", Some(config).filter(|it| !it.is_empty()));
             params.done()
         }
@@ -161,8 +157,8 @@ fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
-/// What the thread has beside the user's configuration.
-fn config(mcp_servers: &[McpServer], gateway: Option<&Gateway>) -> Map<String, Value> {
+/// Settings of the configuration that hold for one thread.
+fn config(mcp_servers: &[McpServer], gateway: Option<&Gateway>, kept: Option<u64>) -> Map<String, Value> {
     let mut config = Map::new();
     if !mcp_servers.is_empty() {
         config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
@@ -177,15 +173,23 @@ fn config(mcp_servers: &[McpServer], gateway: Option<&Gateway>) -> Map<String, V
         config.insert("model_provider".to_owned(), Value::from(GATEWAY));
         config.insert("model_providers".to_owned(), json!({ GATEWAY: provider }));
     }
+    if let Some(seconds) = kept {
+        config.insert("thread_unload_delay_secs".to_owned(), Value::from(seconds));
+    }
     config
 }
 
-fn thread_start(cwd: &str, roots: &[String], choices: &Choices) -> Params {
+fn thread_start(cwd: &str, roots: &[String], mut config: Map<String, Value>, choices: &Choices) -> Params {
+    // `thread/start` has no field for it.
+    if let Some(effort) = &choices.effort {
+        config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));
+    }
     let mut params = Params::of(json!({"cwd": cwd, "experimentalRawEvents": true}));
     params.add("runtimeWorkspaceRoots", Some(roots).filter(|it| !it.is_empty()));
     params.add("model", choices.model.as_deref());
     params.add("approvalPolicy", choices.preset.map(encode_approval));
     params.add("sandbox", choices.preset.map(encode_mode));
+    params.add("config", Some(config).filter(|it| !it.is_empty()));
     params
 }
 

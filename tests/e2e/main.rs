@@ -17,6 +17,7 @@ macro_rules! in_both_versions {
 mod client;
 mod live;
 mod seen;
+mod server;
 mod session;
 mod stage;
 
@@ -24,6 +25,7 @@ mod approvals;
 mod asks;
 mod cancel;
 mod choices;
+mod connected;
 mod decode;
 mod edits;
 mod ends;
