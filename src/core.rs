@@ -10,6 +10,7 @@ pub mod asked;
 mod asking;
 mod asks;
 pub(crate) mod away;
+mod barred;
 mod beginning;
 mod catching_up;
 mod children;
@@ -22,6 +23,7 @@ pub mod effect;
 mod events;
 pub mod failure;
 pub mod fault;
+pub mod gateway;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -41,6 +43,7 @@ mod method;
 pub mod models;
 mod opening;
 mod outage;
+mod pages;
 mod place;
 mod probe;
 mod prompts;
@@ -129,6 +132,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            gateway: false,
             compaction: false,
             name: None,
         };

@@ -18,6 +18,8 @@ mod deaths;
 mod hangs;
 #[path = "faults/losses.rs"]
 mod losses;
+#[path = "faults/once.rs"]
+mod once;
 #[path = "faults/output.rs"]
 mod output;
 #[path = "faults/prompts.rs"]

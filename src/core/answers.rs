@@ -33,7 +33,7 @@ impl Core {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
             Purpose::Account { read } => self.account_read(now, read, result, out),
-            Purpose::Login => self.login_started(result, out),
+            Purpose::Login => self.login_started(now, result, out),
             // It may be over by now.
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),

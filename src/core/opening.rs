@@ -57,6 +57,7 @@ impl Resuming {
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
             instructions: self.place.instructions.clone(),
+            gateway: self.place.gateway.clone(),
         }
     }
 

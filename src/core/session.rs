@@ -14,6 +14,7 @@ use super::ids::{
 use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;
+use super::pages::Pages;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
 use super::skills::Skills;
@@ -46,6 +47,7 @@ pub(crate) struct Session {
     pub(crate) ledger: Ledger,
     pub(crate) texts: Texts,
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
+    pub(crate) pages: Pages,
     /// Calls of ours that show a question for which Codex has no item; they end with it.
     pub(crate) ask_calls: BTreeSet<ItemId>,
     /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
@@ -147,6 +149,8 @@ pub(crate) enum AskKind {
     Questions { left: Vec<Question>, answers: Vec<(String, Vec<String>)> },
     /// MCP elicitation.
     Elicitation,
+    /// MCP elicitation that sends the user to a page.
+    Page { elicitation: String },
 }
 
 impl Session {
@@ -163,6 +167,7 @@ impl Session {
             ledger: Ledger::default(),
             texts: Texts::default(),
             asks: BTreeMap::new(),
+            pages: Pages::default(),
             ask_calls: BTreeSet::new(),
             tool_names: BTreeMap::new(),
             absent_servers: BTreeSet::new(),

@@ -310,6 +310,7 @@ impl Session {
         change: CallChange,
     ) {
         self.tool_names.remove(item);
+        self.leaves_page_of(cx, item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {
                 Work::Compaction => Update::Compaction { call, end: Some(status) },
