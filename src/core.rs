@@ -10,7 +10,9 @@ pub mod asked;
 mod asking;
 mod asks;
 pub(crate) mod away;
+mod barred;
 mod beginning;
+mod catching_up;
 mod children;
 mod choices;
 pub mod codex;
@@ -22,6 +24,7 @@ mod events;
 pub mod failure;
 pub mod fault;
 mod forks;
+pub mod gateway;
 pub mod goals;
 mod history;
 pub mod ids;
@@ -43,6 +46,7 @@ mod method;
 pub mod models;
 mod opening;
 mod outage;
+mod pages;
 mod place;
 mod probe;
 mod prompts;
@@ -139,6 +143,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            gateway: false,
             compaction: false,
             name: None,
         };

@@ -20,6 +20,8 @@ mod hangs;
 mod losses;
 #[path = "faults/many.rs"]
 mod many;
+#[path = "faults/once.rs"]
+mod once;
 #[path = "faults/output.rs"]
 mod output;
 #[path = "faults/prompts.rs"]

@@ -27,6 +27,7 @@ pub(crate) const CANCEL_REQUEST: &str = "$/cancel_request";
 pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
 pub(crate) const ELICITATION_CREATE: &str = "elicitation/create";
+pub(crate) const ELICITATION_COMPLETE: &str = "elicitation/complete";
 
 const BOTH: [&str; 11] = [
     SESSION_NEW,

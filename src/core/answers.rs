@@ -33,7 +33,7 @@ impl Core {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
             Purpose::Account { read } => self.account_read(now, read, result, out),
-            Purpose::Login => self.login_started(result, out),
+            Purpose::Login => self.login_started(now, result, out),
             // It may be over by now.
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
@@ -58,6 +58,19 @@ impl Core {
                 result => self.with(now, &session, out, |session, cx| session.revived(cx, result)),
             },
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
+            Purpose::IsLoaded { then } => {
+                let (purpose, request) = *then;
+                let request = match (result, request) {
+                    (Ok(_), CodexRequest::ThreadResume { thread, .. }) => {
+                        CodexRequest::ThreadRejoin { thread }
+                    }
+                    (_, request) => request,
+                };
+                self.link.call(purpose, request, out);
+            }
+            Purpose::CatchUp { session } => {
+                self.with(now, &session, out, |session, cx| session.newest_page(cx, result));
+            }
             Purpose::Replay { session } => {
                 self.with(now, &session, out, |session, cx| session.replay_page(cx, result));
             }

@@ -4,6 +4,7 @@
 
 use super::asked::CodexAsk;
 use super::fault::Fault;
+use super::gateway::Gateway;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
@@ -17,6 +18,7 @@ use super::request::{Instructions, McpServer, PromptPart, Shelf, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
+use std::sync::Arc;
 
 /// Something from the app-server or about its process.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +60,7 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
         choices: Choices,
     },
     /// `thread/resume` without turns but for the name of the newest one.
@@ -67,7 +70,10 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
     },
+    /// `thread/resume` with nothing but the thread: one that is loaded is joined as it is.
+    ThreadRejoin { thread: ThreadId },
     /// `thread/fork` without turns.
     ThreadFork {
         thread: ThreadId,
@@ -75,6 +81,7 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
     },
     /// `thread/delete`, `thread/archive`, `thread/unarchive`.
     ThreadPut { thread: ThreadId, shelf: Shelf },
@@ -86,6 +93,8 @@ pub enum CodexRequest {
     TurnsList { thread: ThreadId, cursor: Option<String>, limit: u32, keeping: Keeping },
     /// `thread/items/list` of one turn or of all, in the order in which they ended.
     ItemsList { thread: ThreadId, turn: Option<TurnId>, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, newest first.
+    NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.

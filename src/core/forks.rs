@@ -28,13 +28,21 @@ impl Core {
         self.admit(now, Opening::Fork { ticket, session, place }, out);
     }
 
-    pub(super) fn call_fork(&mut self, ticket: Ticket, session: SessionId, place: Place, out: &mut Effects) {
+    pub(super) fn call_fork(
+        &mut self,
+        ticket: Ticket,
+        session: SessionId,
+        mut place: Place,
+        out: &mut Effects,
+    ) {
+        place.gateway.clone_from(&self.account.gateway);
         let request = CodexRequest::ThreadFork {
             thread: self.renewals.thread(&session),
             cwd: place.cwd.clone(),
             roots: place.additional_directories.clone(),
             mcp_servers: place.mcp_servers.clone(),
             instructions: place.instructions.clone(),
+            gateway: place.gateway.clone(),
         };
         self.link.call(Purpose::Fork { ticket, session, place }, request, out);
     }

@@ -286,7 +286,8 @@ fn living_terminal(cx: &Cx<'_>, command: &mut Command) -> Vec<Update> {
     updates
 }
 
-fn is_in_progress(kind: &ItemKind) -> bool {
+/// Whether the item has not ended.
+pub(crate) fn is_in_progress(kind: &ItemKind) -> bool {
     match kind {
         ItemKind::Command(it) => it.status == ItemStatus::InProgress,
         ItemKind::FileChange { status, .. } => *status == ItemStatus::InProgress,

@@ -88,6 +88,7 @@ impl Core {
         let is_open = match shelf {
             Shelf::Deleted | Shelf::Archive => {
                 self.give_up_resume(now, &session, out);
+                self.cancel_all_barred(now, &session, out);
                 self.sessions.contains_key(&session)
             }
             Shelf::Open => false,
