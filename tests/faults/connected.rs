@@ -91,7 +91,7 @@ fn what_ended_meanwhile_has_ended_in_a_way_that_nobody_knows() {
     let mut rig = with_terminal(2);
     rig.dies_of("Connection reset by peer", None);
     found_again(&mut rig, idle(), &json!([]));
-    rig.pass(1_000, &json!([]));
+    rig.pass(3_000, &json!([]));
     let exits = exits(&rig);
     assert_eq!(exits.len(), 1, "{exits:?}");
     let known: Vec<&String> = exits[0].as_object().into_iter().flatten().map(|(name, _)| name).collect();
