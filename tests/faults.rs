@@ -14,6 +14,8 @@ mod commands;
 mod deaths;
 #[path = "faults/hangs.rs"]
 mod hangs;
+#[path = "faults/large.rs"]
+mod large;
 #[path = "faults/losses.rs"]
 mod losses;
 #[path = "faults/output.rs"]

@@ -3,7 +3,7 @@
 //! Does not know sessions: a `Purpose` says who waits for an answer.
 
 use super::asking::Question;
-use super::codex::CodexRequest;
+use super::codex::{Choices, CodexRequest};
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, ItemId, PromptKey, RequestId, SessionId, ThreadId, Tick};
@@ -126,6 +126,11 @@ pub(crate) enum Purpose {
         session: SessionId,
         key: PromptKey,
         question: Question,
+    },
+    /// What was chosen is told before a compaction or a review.
+    Settings {
+        session: SessionId,
+        choices: Choices,
     },
     /// A compaction or a review is started.
     Begin {
