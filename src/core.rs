@@ -9,6 +9,7 @@ pub mod ask;
 pub mod asked;
 mod asking;
 mod asks;
+pub(crate) mod away;
 mod beginning;
 mod children;
 mod choices;
@@ -133,9 +134,9 @@ impl Core {
             name: None,
         };
         Self {
+            link: Link::to(settings.connect.clone()),
             settings,
             client,
-            link: Link::default(),
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
@@ -157,6 +158,9 @@ impl Core {
     /// Takes one input; what has to be done is added to `out`, in order.
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
+        if self.is_leaving() && self.link.address().is_some() {
+            self.part(now, out);
+        }
         for session in std::mem::take(&mut self.desk.closed) {
             self.children.forget(&session);
             if let Some(mut session) = self.sessions.remove(&session) {

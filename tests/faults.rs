@@ -10,6 +10,8 @@ mod cancels;
 mod children;
 #[path = "faults/commands.rs"]
 mod commands;
+#[path = "faults/connected.rs"]
+mod connected;
 #[path = "faults/deaths.rs"]
 mod deaths;
 #[path = "faults/hangs.rs"]
@@ -20,10 +22,14 @@ mod large;
 mod losses;
 #[path = "faults/output.rs"]
 mod output;
+#[path = "faults/overload.rs"]
+mod overload;
 #[path = "faults/prompts.rs"]
 mod prompts;
 #[path = "faults/resumes.rs"]
 mod resumes;
+#[path = "faults/reviews.rs"]
+mod reviews;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/signin.rs"]

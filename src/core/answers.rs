@@ -15,6 +15,9 @@ use super::session::{History, Session};
 use super::timer::Timer;
 use super::{Core, asks};
 
+/// Codex's code for a request that it has no time for now.
+const OVERLOADED: i64 = -32001;
+
 /// How long answers wait for the model list, in ms.
 const MODELS_BOUND: u64 = 2_000;
 
@@ -26,6 +29,12 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
+        if let Err(error) = &result
+            && error.code == OVERLOADED
+            && let Some(pause) = self.link.put_off(call)
+        {
+            return self.timers.arm(now.plus(pause), Timer::Again { call });
+        }
         let Some(purpose) = self.link.answered(call) else {
             return out.anomaly(Anomaly::UnknownAnswer { what: "answer of codex" });
         };
@@ -144,6 +153,7 @@ impl Core {
                     self.timers.arm(now.plus(MODELS_BOUND), Timer::Models);
                 }
                 self.read_account(now, out);
+                self.connected_again(now, out);
             }
             Err(error) => {
                 let generation = self.link.generation();

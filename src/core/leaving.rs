@@ -99,6 +99,9 @@ impl Core {
             self.sessions.remove(&session);
             out.refuse(ticket, failure.clone());
         }
+        if self.link.address().is_some() {
+            return self.connection_lost(now, &failure, was_running, out);
+        }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.unwatch_all(&mut cx);
@@ -174,7 +177,8 @@ impl Core {
         self.exit_if_alone(out);
     }
 
-    /// D9: every session closes, then the app-server ends, then we do.
+    /// D9: every session closes, then the app-server ends, then we do. One that runs without us is
+    /// left as it is.
     pub(super) fn leave(&mut self, now: Tick, code: i32, out: &mut Effects) {
         if let Some(leaving) = &mut self.leaving {
             // A signal joins what the end of the client's input began, and names the exit code.
@@ -185,9 +189,11 @@ impl Core {
         }
         self.leaving = Some(Leaving { code, ending: false, said: false });
         self.link.retire();
-        let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut() {
-            session.close(&mut cx, None);
+        if self.link.address().is_none() {
+            let (sessions, mut cx) = self.split(now, out);
+            for session in sessions.values_mut() {
+                session.close(&mut cx, None);
+            }
         }
         self.timers.arm(now.plus(LEAVE_BOUND), Timer::LeaveBound);
         self.exit_if_alone(out);

@@ -22,6 +22,9 @@ const CRASH_WINDOW: u64 = 60_000;
 /// What is said of the last of them.
 pub(crate) const TOO_OFTEN: &str = "; that was once too often within a minute, so it is not started again for now; run `appserver-acp doctor` to see why";
 
+/// The same of a connection.
+pub(crate) const LOST_TOO_OFTEN: &str = "; that was once too often within a minute, so it is not connected to again for now; run `appserver-acp doctor` to see why";
+
 /// Why we asked, and who waits.
 #[derive(Debug)]
 pub(crate) enum Purpose {
@@ -155,14 +158,30 @@ enum Phase {
     Ready,
 }
 
+/// How often a request is made again that Codex had no time for.
+const AGAIN_MAX: u32 = 5;
+/// How long the first of them waits, in ms; each waits twice as long as the one before.
+const AGAIN_AFTER: u64 = 250;
+
+/// A call without an answer.
+#[derive(Debug)]
+struct Pending {
+    /// Who waits.
+    purpose: Purpose,
+    /// To be made again.
+    request: CodexRequest,
+    /// How often it was made again.
+    n_again: u32,
+}
+
 /// The app-server as the core sees it.
 #[derive(Debug)]
 pub(crate) struct Link {
     phase: Phase,
     generation: Generation,
     next_call: i64,
-    /// Calls without an answer: who waits, and the method.
-    pending: BTreeMap<CodexCallId, (Purpose, &'static str)>,
+    /// Calls without an answer.
+    pending: BTreeMap<CodexCallId, Pending>,
     backlog: Vec<(CodexCallId, CodexRequest)>,
     deaths: Vec<Tick>,
     /// We are leaving: nothing is started any more.
@@ -175,6 +194,10 @@ pub(crate) struct Link {
     pub(crate) watch: Watch,
     /// Version of the app-server, as it says itself.
     pub(crate) codex: Option<String>,
+    /// Where the app-server is that runs already; `None`: it is a child of ours.
+    address: Option<String>,
+    /// Tries to connect to it in a row that failed.
+    tries: u32,
 }
 
 impl Default for Link {
@@ -191,11 +214,28 @@ impl Default for Link {
             ran: false,
             watch: Watch::default(),
             codex: None,
+            address: None,
+            tries: 0,
         }
     }
 }
 
 impl Link {
+    /// To the app-server at `address`, or to one of our own.
+    pub(crate) fn to(address: Option<String>) -> Self {
+        Self { address, ..Self::default() }
+    }
+
+    /// Where the app-server is that runs without us.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// How often in a row it could not be connected to.
+    pub(crate) fn tries(&self) -> u32 {
+        self.tries
+    }
+
     /// Makes sure that an app-server runs or is being started.
     ///
     /// # Errors
@@ -209,10 +249,16 @@ impl Link {
         if self.deaths.len() >= CRASH_LIMIT {
             let (last, stderr) =
                 last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
-            let last = last.strip_suffix(TOO_OFTEN).unwrap_or(last);
+            let last =
+                [TOO_OFTEN, LOST_TOO_OFTEN].iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
+            let what = match &self.address {
+                None => format!("ended {CRASH_LIMIT} times within a minute and is not started again for now"),
+                Some(_) => format!(
+                    "was lost {CRASH_LIMIT} times within a minute and is not connected to again for now"
+                ),
+            };
             let message = format!(
-                "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
-                 run `appserver-acp doctor` to see why, then try again; the last time: {last}"
+                "the codex app-server {what}; run `appserver-acp doctor` to see why, then try again; the last time: {last}"
             );
             return Err(Failure::AppServer { message, stderr });
         }
@@ -245,8 +291,8 @@ impl Link {
     /// The method of the oldest call without an answer; of a probe only if there is no other.
     pub(crate) fn awaited(&self) -> Option<&'static str> {
         let is_probe = |purpose: &Purpose| matches!(purpose, Purpose::Probe);
-        let oldest = self.pending.values().find(|(purpose, _)| !is_probe(purpose));
-        oldest.or(self.pending.values().next()).map(|(_, method)| *method)
+        let oldest = self.pending.values().find(|it| !is_probe(&it.purpose));
+        oldest.or(self.pending.values().next()).map(|it| it.request.method())
     }
 
     /// No app-server is started from now on.
@@ -261,6 +307,7 @@ impl Link {
     /// `initialize` was answered: what waited goes out, in order.
     pub(crate) fn ready(&mut self, out: &mut Effects) {
         self.phase = Phase::Ready;
+        self.tries = 0;
         for (call, request) in self.backlog.drain(..) {
             out.push(Effect::Call { call, request });
         }
@@ -268,7 +315,22 @@ impl Link {
 
     /// Takes the purpose of an answered call.
     pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
-        self.pending.remove(&call).map(|(purpose, _)| purpose)
+        self.pending.remove(&call).map(|it| it.purpose)
+    }
+
+    /// Codex has no time for this call: how long to wait before it is made again, in ms; `None` if it has
+    /// been made often enough.
+    pub(crate) fn put_off(&mut self, call: CodexCallId) -> Option<u64> {
+        let pending = self.pending.get_mut(&call).filter(|it| it.n_again < AGAIN_MAX)?;
+        pending.n_again += 1;
+        Some(AGAIN_AFTER << (pending.n_again - 1))
+    }
+
+    /// Makes a call again that was put off; nothing if nobody waits for it any more.
+    pub(crate) fn call_again(&self, call: CodexCallId, out: &mut Effects) {
+        if let Some(pending) = self.pending.get(&call) {
+            out.push(Effect::Call { call, request: pending.request.clone() });
+        }
     }
 
     /// Whether a death now is the one after which it is not started again.
@@ -281,21 +343,21 @@ impl Link {
     pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
         let is_it =
             |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
-        let found = self.pending.iter().find(|(_, (purpose, _))| is_it(purpose));
-        let (call, method) = found.map(|(call, (_, method))| (*call, *method))?;
-        let (former, _) = self.pending.insert(call, (Purpose::Unwanted, method))?;
+        let found = self.pending.values_mut().find(|it| is_it(&it.purpose))?;
+        let former = std::mem::replace(&mut found.purpose, Purpose::Unwanted);
         if let Purpose::Open { ticket, .. } = former { Some(ticket) } else { None }
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.
     pub(crate) fn lost(&mut self, now: Tick, loss: Loss) -> Vec<Purpose> {
         // One that was never there costs nothing to try again, and its reason is the better one.
-        if loss.was_running {
-            self.deaths.push(now);
+        match loss.was_running {
+            true => self.deaths.push(now),
+            false => self.tries = self.tries.saturating_add(1),
         }
         self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();
-        std::mem::take(&mut self.pending).into_values().map(|(purpose, _)| purpose).collect()
+        std::mem::take(&mut self.pending).into_values().map(|it| it.purpose).collect()
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -332,7 +394,7 @@ impl Link {
     fn register(&mut self, purpose: Purpose, request: &CodexRequest) -> CodexCallId {
         self.next_call += 1;
         let call = CodexCallId(self.next_call);
-        self.pending.insert(call, (purpose, request.method()));
+        self.pending.insert(call, Pending { purpose, request: request.clone(), n_again: 0 });
         call
     }
 }

@@ -10,7 +10,6 @@ use crate::stage::{Casting, play, play_with};
 in_both_versions!(
     every_failure_is_told,
     an_outage_is_one_line,
-    an_overload_is_waited_out,
     limits_are_told_once,
     what_codex_does_not_take
 );
@@ -49,6 +48,7 @@ fn cases() -> Vec<Case> {
         ),
         case(http(403, "x", None), -32603, http_failed, Some(403), "The model cannot be reached: "),
         case(http(404, "x", Some("model_not_found")), -32603, "modelNotFound", None, "does not exist"),
+        case(http(400, "x", None), -32603, "badRequest", None, "scripted"),
         case(http(429, "x", None), -32603, "responseTooManyFailedAttempts", Some(429), "Too many requests"),
         case(
             http(429, "usage_limit_reached", None),
@@ -119,27 +119,6 @@ async fn an_outage_is_one_line(version: Version) {
             let told = notices(&session, turn.from);
             let lost = "The connection to the model was lost; Codex tries again";
             assert_eq!(told, [lost, "The model is back"]);
-            assert!(session.text(turn.from).ends_with("Here again."), "{}", session.text(turn.from));
-            client.end().await?;
-            Ok(())
-        },
-    )
-    .await;
-}
-
-/// Codex asks again, each time after a longer pause.
-async fn an_overload_is_waited_out(version: Version) {
-    play_with(
-        |config| config.stream_retries(3),
-        async |stage| {
-            let client = stage.client(Casting::of(version)).await?;
-            let session = stage.open(&client).await?;
-            let overload = || http(503, "x", Some("server_is_overloaded"));
-            let script = Script::new().step(overload()).step(overload()).step(say("Here again."));
-            let turn = session.turn(&script.prompt("go")).await?;
-            let told = notices(&session, turn.from);
-            let busy = "The model is overloaded; Codex tries again";
-            assert_eq!(told, [busy, "The model is back"]);
             assert!(session.text(turn.from).ends_with("Here again."), "{}", session.text(turn.from));
             client.end().await?;
             Ok(())

@@ -57,10 +57,8 @@ async fn names_are_checked(version: Version) {
         }
         let params = json!({"cwd": stage.home.workspace(), "mcpServers": [server, server]});
         let error = client.refused("new", params).await?;
-        assert_eq!(
-            (&error["code"], &error["message"]),
-            (&json!(-32602), &json!("mcpServers[1].name is used twice"))
-        );
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error.to_string().contains("mcpServers[1].name is used twice"), "{error}");
         client.end().await?;
         Ok(())
     })

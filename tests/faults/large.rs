@@ -13,7 +13,7 @@ const HUGE: usize = 5 << 18;
 const NAMES: [&str; 5] = ["/id", "/data/0/id", "/itemId", "/reviewId", "/run/id"];
 
 /// What the user works with: carried whole up to several MiB, or in pieces.
-const CONTENT: [&str; 24] = [
+const CONTENT: [&str; 26] = [
     "/questions/0/title",
     "/questions/0/options/0",
     "/questions/0/options",
@@ -28,6 +28,8 @@ const CONTENT: [&str; 24] = [
     "/content/4/name",
     "/text",
     "/summary/0",
+    "/summary",
+    "/content",
     "/content/0",
     "/delta",
     "/changes/0/diff",
