@@ -202,6 +202,15 @@ impl Session {
         }
     }
 
+    /// Whether this is the reviewer's turn of a review that is over: told late, or once more.
+    pub(crate) fn is_late_part(&mut self, turn: &TurnId, root: Option<&TurnId>) -> bool {
+        let Some((_, part)) = self.over_review.as_mut().filter(|(review, _)| root == Some(review)) else {
+            return false;
+        };
+        // A review has one such turn; any other that goes back to it is work of its own.
+        part.get_or_insert_with(|| turn.clone()) == turn
+    }
+
     /// Whether what the model writes is for the one who reviews, and not for the user.
     pub(crate) fn is_reviewing(&self) -> bool {
         matches!(self.own, Some(Own::Review(_))) && !self.replaying
@@ -209,7 +218,14 @@ impl Session {
 
     /// The turn is over: what came of it is said where nothing else says it.
     pub(crate) fn own_is_over(&mut self, cx: &mut Cx<'_>, stop: &StopReason) {
-        let Some(Own::Compaction(before)) = self.own.take() else { return };
+        let before = match self.own.take() {
+            Some(Own::Compaction(before)) => before,
+            Some(Own::Review(part)) => {
+                self.over_review = self.over.as_ref().map(|(review, _)| (review.clone(), part));
+                return;
+            }
+            None => return,
+        };
         if *stop != StopReason::EndTurn {
             return;
         }

@@ -13,7 +13,7 @@ const HUGE: usize = 5 << 18;
 const NAMES: [&str; 5] = ["/id", "/data/0/id", "/itemId", "/reviewId", "/run/id"];
 
 /// What the user works with: carried whole up to several MiB, or in pieces.
-const CONTENT: [&str; 26] = [
+const CONTENT: [&str; 29] = [
     "/questions/0/title",
     "/questions/0/options/0",
     "/questions/0/options",
@@ -27,6 +27,9 @@ const CONTENT: [&str; 26] = [
     "/content/3/path",
     "/content/4/name",
     "/text",
+    "/aggregatedOutput",
+    "/result/content",
+    "/contentItems",
     "/summary/0",
     "/summary",
     "/content",

@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 /// Most bytes of images that one call shows: a client takes lines of bounded size.
 const MAX: usize = 8 << 20;
 
+/// Longest name of a kind of image.
+const MIME_MAX: usize = 127;
+
 /// Every field that an image of MCP or of a dynamic tool has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +50,9 @@ pub(super) fn of_parts(parts: &[&RawValue]) -> Images {
     let urls = parts.iter().filter_map(|raw| {
         let part: WirePart = decode_json(raw).ok()?;
         match (part.kind.as_str(), part.data, part.mime_type, part.image_url) {
-            ("image", Some(data), Some(mime), _) => Some(format!("data:{mime};base64,{data}")),
+            ("image", Some(data), Some(mime), _) if mime.len() <= MIME_MAX => {
+                Some(format!("data:{mime};base64,{data}"))
+            }
             ("inputImage", _, _, Some(url)) => Some(url),
             _ => None,
         }
