@@ -9,6 +9,7 @@ pub mod meta;
 mod answer;
 mod decode;
 mod form;
+mod gateway;
 mod image;
 mod initialize;
 mod line;
@@ -218,6 +219,12 @@ impl Edge {
         };
         self.asks.insert(ask, OpenAsk::Waiting(AskKind::Elicitation));
         Ok(page)
+    }
+
+    /// The notification that a page is done with.
+    pub fn page_over(elicitation: &str) -> String {
+        // The same in both versions.
+        line::notification(method::ELICITATION_COMPLETE, serde_json::json!({ "elicitationId": elicitation }))
     }
 
     /// `$/cancel_request` for an open question; `None` if it is answered or withdrawn already.

@@ -10,7 +10,9 @@ pub mod asked;
 mod asking;
 mod asks;
 pub(crate) mod away;
+mod barred;
 mod beginning;
+mod catching_up;
 mod children;
 mod choices;
 pub mod codex;
@@ -21,6 +23,7 @@ pub mod effect;
 mod events;
 pub mod failure;
 pub mod fault;
+pub mod gateway;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -40,6 +43,7 @@ mod method;
 pub mod models;
 mod opening;
 mod outage;
+mod pages;
 mod pieces;
 mod place;
 mod plan;
@@ -130,6 +134,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            gateway: false,
             compaction: false,
             name: None,
         };

@@ -20,6 +20,8 @@ mod hangs;
 mod large;
 #[path = "faults/losses.rs"]
 mod losses;
+#[path = "faults/once.rs"]
+mod once;
 #[path = "faults/output.rs"]
 mod output;
 #[path = "faults/overload.rs"]

@@ -42,7 +42,7 @@ impl Core {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
             Purpose::Account { read } => self.account_read(now, read, result, out),
-            Purpose::Login => self.login_started(result, out),
+            Purpose::Login => self.login_started(now, result, out),
             // It may be over by now.
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
@@ -64,6 +64,19 @@ impl Core {
                 Ok(_) => session.history_refused(cx, &unexpected()),
                 Err(error) => session.history_refused(cx, &error),
             }),
+            Purpose::IsLoaded { then } => {
+                let (purpose, request) = *then;
+                let request = match (result, request) {
+                    (Ok(_), CodexRequest::ThreadResume { thread, .. }) => {
+                        CodexRequest::ThreadRejoin { thread }
+                    }
+                    (_, request) => request,
+                };
+                self.link.call(purpose, request, out);
+            }
+            Purpose::CatchUp { session } => {
+                self.with(now, &session, out, |session, cx| session.newest_page(cx, result));
+            }
             Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
                 Ok(_) => session.history_refused(cx, &unexpected()),

@@ -4,6 +4,7 @@
 
 use super::asked::CodexAsk;
 use super::fault::Fault;
+use super::gateway::Gateway;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
@@ -16,6 +17,7 @@ use super::request::{Instructions, McpServer, PromptPart, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
+use std::sync::Arc;
 
 /// Something from the app-server or about its process.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,7 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
         choices: Choices,
     },
     /// `thread/resume` without turns but for the name of the newest one.
@@ -59,11 +62,16 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
     },
+    /// `thread/resume` with nothing but the thread: one that is loaded is joined as it is.
+    ThreadRejoin { thread: ThreadId },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, newest first.
+    NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.

@@ -21,6 +21,10 @@ pub enum Effect {
     Ask { ask: AskId, session: SessionId, question: Ask },
     /// Ask the client about one of its own requests, outside of any session.
     AskBeside { ask: AskId, request: RequestId, question: Ask },
+    /// Open a page in the browser of this machine; answered by `Input::PageNotOpened`, or not at all.
+    OpenPage { url: String },
+    /// The page of this elicitation is done with, however it ended.
+    PageOver { elicitation: String },
     /// Withdraw a question with `$/cancel_request`.
     Withdraw { ask: AskId },
     /// Call Codex.

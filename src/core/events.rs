@@ -137,8 +137,8 @@ impl Core {
             Event::Notice { thread: None, severity, title, description } => {
                 self.tell_all(now, severity, title, description, out);
             }
-            Event::AccountUpdated => self.account_updated(),
-            Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::AccountUpdated => self.account_updated(now, out),
+            Event::LoginCompleted { login, end } => self.login_completed(now, login.as_ref(), &end, out),
             Event::AsideStarted { thread, turn, item, tool } => {
                 self.on(now, &thread, out, "aside", |session, cx| {
                     session.aside_started(cx, &turn, &item, &tool);

@@ -224,7 +224,7 @@ impl Session {
 
     /// A command ended: maybe the last one that a cancelled turn waited for, maybe one that wakes.
     pub(crate) fn turn_may_finish(&mut self, cx: &mut Cx<'_>) {
-        if self.has_ended() && !self.awaits_ends() {
+        if self.has_ended() && !self.awaits_ends() && !self.is_unsure {
             self.finish_turn(cx);
         }
     }
@@ -311,6 +311,7 @@ impl Session {
         change: CallChange,
     ) {
         self.tool_names.remove(item);
+        self.leaves_page_of(cx, item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {
                 Work::Compaction => Update::Compaction { call, end: Some(status) },

@@ -22,6 +22,7 @@ mod session;
 mod stage;
 
 mod approvals;
+mod asks;
 mod cancel;
 mod choices;
 mod connected;

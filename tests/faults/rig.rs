@@ -284,6 +284,7 @@ impl Rig {
                 self.step(Arrival::Surveyed { session: &session, found: &[] });
             }
             Departure::Stop { .. } => {}
+            Departure::OpenPage(url) => self.note("  open", &url),
             Departure::Watch { watch, act } => self.watch(watch, act),
             Departure::Sweep { generation, .. } => {
                 self.note("  sweep", &generation.0.to_string());

@@ -94,6 +94,7 @@ mod tests {
 
     fn request(thread: &str, text: &str) -> Request {
         Request {
+            authorization: None,
             thread: Some(thread.to_owned()),
             body: json!({"input": [{"type": "message", "role": "user", "content": text}]}),
         }
