@@ -41,6 +41,7 @@ mod mcp;
 mod method;
 pub mod models;
 mod opening;
+mod options;
 mod outage;
 mod pages;
 mod place;
