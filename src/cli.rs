@@ -184,7 +184,7 @@ impl Cli {
                 self.agent.codex.extend(args);
                 let options = self.agent.options(environment)?;
                 let setup = self.agent.codex.setup(environment);
-                Ok(doctor::run(&options.codex, &options.overrides, &setup, stdout)?)
+                Ok(doctor::run(&options.codex, &options.overrides, options.connect.as_ref(), &setup, stdout)?)
             }
         }
     }
@@ -302,6 +302,8 @@ impl CodexArgs {
             env: home.into_iter().chain(provider).collect(),
             has_codex_config: environment.codex_config.is_some(),
             has_codex_key: environment.codex_key.is_some(),
+            connect: self.connect.as_ref().map(Address::to_string).or_else(|| environment.connect.clone()),
+            has_connect_token: environment.connect_token.is_some(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod asks;
 pub(crate) mod away;
 mod barred;
 mod beginning;
+mod catching_up;
 mod children;
 mod choices;
 pub mod codex;

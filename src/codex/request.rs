@@ -9,6 +9,7 @@ use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
 use crate::core::codex::{Choices, CodexRequest, Preset};
 use crate::core::gateway::Gateway;
+use crate::core::ids::ThreadId;
 use crate::core::request::{Instructions, McpServer};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
@@ -33,12 +34,9 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
             params.instruct(instructions.as_ref());
             params.done()
         }
+        CodexRequest::ThreadRejoin { thread } => thread_resume(thread),
         CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions, gateway } => {
-            let mut params = Params::of(json!({
-                "threadId": thread.as_str(),
-                "excludeTurns": true,
-                "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
-            }));
+            let mut params = Params::of(thread_resume(thread));
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
@@ -62,6 +60,12 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
         CodexRequest::ItemsList { thread, cursor, limit } => {
             let mut params =
                 Params::of(json!({"threadId": thread.as_str(), "sortDirection": "asc", "limit": limit}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
+        CodexRequest::NewestItems { thread, cursor, limit } => {
+            let mut params =
+                Params::of(json!({"threadId": thread.as_str(), "sortDirection": "desc", "limit": limit}));
             params.add("cursor", cursor.as_deref());
             params.done()
         }
@@ -155,6 +159,14 @@ fn approval(choices: &Choices) -> Option<&'static str> {
 /// What we say to the model beside the user's input: reaches it, and is in no item of the thread.
 fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
+}
+
+fn thread_resume(thread: &ThreadId) -> Value {
+    json!({
+        "threadId": thread.as_str(),
+        "excludeTurns": true,
+        "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
+    })
 }
 
 /// Settings of the configuration that hold for one thread.

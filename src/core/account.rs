@@ -279,7 +279,7 @@ impl Core {
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
-                    self.link.call(Purpose::Resume { session }, request, out);
+                    self.link.load(Purpose::Resume { session }, request, out);
                 }
             }
             Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),

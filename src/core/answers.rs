@@ -55,6 +55,19 @@ impl Core {
                 Ok(_) => session.history_refused(cx, &unexpected()),
                 Err(error) => session.history_refused(cx, &error),
             }),
+            Purpose::IsLoaded { then } => {
+                let (purpose, request) = *then;
+                let request = match (result, request) {
+                    (Ok(_), CodexRequest::ThreadResume { thread, .. }) => {
+                        CodexRequest::ThreadRejoin { thread }
+                    }
+                    (_, request) => request,
+                };
+                self.link.call(purpose, request, out);
+            }
+            Purpose::CatchUp { session } => {
+                self.with(now, &session, out, |session, cx| session.newest_page(cx, result));
+            }
             Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
                 Ok(_) => session.history_refused(cx, &unexpected()),

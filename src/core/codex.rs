@@ -64,10 +64,14 @@ pub enum CodexRequest {
         instructions: Option<Instructions>,
         gateway: Option<Arc<Gateway>>,
     },
+    /// `thread/resume` with nothing but the thread: one that is loaded is joined as it is.
+    ThreadRejoin { thread: ThreadId },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, newest first.
+    NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.

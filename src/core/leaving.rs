@@ -50,6 +50,7 @@ impl Core {
         let failure = loss.failure();
         let was_running = loss.was_running;
         for purpose in self.link.lost(now, loss) {
+            let purpose = if let Purpose::IsLoaded { then } = purpose { then.0 } else { purpose };
             match purpose {
                 Purpose::Open { ticket, .. }
                 | Purpose::ListThreads { ticket }
@@ -68,6 +69,8 @@ impl Core {
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
                 | Purpose::Replay { .. }
+                | Purpose::CatchUp { .. }
+                | Purpose::IsLoaded { .. }
                 | Purpose::KeyScan { .. }
                 | Purpose::TurnStart { .. }
                 | Purpose::TurnSteer { .. }

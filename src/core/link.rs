@@ -72,6 +72,14 @@ pub(crate) enum Purpose {
     Replay {
         session: SessionId,
     },
+    /// Is the thread loaded already? Then it is joined, else loaded as this request says, for this purpose.
+    IsLoaded {
+        then: Box<(Purpose, CodexRequest)>,
+    },
+    /// One page of what was missed while the connection was lost.
+    CatchUp {
+        session: SessionId,
+    },
     /// One page of the history, looking for a prompt key.
     KeyScan {
         session: SessionId,
@@ -258,6 +266,21 @@ impl Link {
                 self.backlog.push((call, request));
             }
             Phase::Ready => self.call_at_once(purpose, request, out),
+        }
+    }
+
+    /// Loads a thread, by `ThreadResume`.
+    ///
+    /// What others have loaded is joined as it is: where nobody is subscribed and no turn runs, a setting of
+    /// ours makes Codex 0.171.0 load the thread anew, and its commands end with that. Any `config`, roots or
+    /// instructions do, and another directory.
+    pub(crate) fn load(&mut self, purpose: Purpose, request: CodexRequest, out: &mut Effects) {
+        match (&self.address, &request) {
+            (Some(_), CodexRequest::ThreadResume { thread, .. }) => {
+                let list = CodexRequest::TerminalsList { thread: thread.clone(), cursor: None };
+                self.call(Purpose::IsLoaded { then: Box::new((purpose, request)) }, list, out);
+            }
+            (_, _) => self.call(purpose, request, out),
         }
     }
 

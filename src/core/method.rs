@@ -8,9 +8,9 @@ impl CodexRequest {
         match self {
             Self::Initialize => "initialize",
             Self::ThreadStart { .. } => "thread/start",
-            Self::ThreadResume { .. } => "thread/resume",
+            Self::ThreadResume { .. } | Self::ThreadRejoin { .. } => "thread/resume",
             Self::ThreadList { .. } => "thread/list",
-            Self::ItemsList { .. } => "thread/items/list",
+            Self::ItemsList { .. } | Self::NewestItems { .. } => "thread/items/list",
             Self::Unsubscribe { .. } => "thread/unsubscribe",
             Self::TurnStart { .. } => "turn/start",
             Self::TurnSteer { .. } => "turn/steer",

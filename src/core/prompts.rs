@@ -187,7 +187,7 @@ impl Session {
             instructions: self.place.instructions.clone(),
             gateway: self.place.gateway.clone(),
         };
-        cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
+        cx.link.load(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }
 
     /// Reads the thread's messages for the keys they were sent with (V2-35).

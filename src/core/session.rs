@@ -4,6 +4,7 @@
 
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
+use super::catching_up::CatchingUp;
 use super::choices::Chosen;
 use super::codex::ThreadOpened;
 use super::cx::Cx;
@@ -59,6 +60,8 @@ pub(crate) struct Session {
     pub(crate) tie: Tie,
     /// The connection to an app-server that runs without us was lost, and nobody can say what runs.
     pub(crate) is_unsure: bool,
+    /// Between a loaded thread and a session that goes on.
+    pub(crate) catching_up: Option<CatchingUp>,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
     /// Answers that must not come before what is held back.
@@ -173,6 +176,7 @@ impl Session {
             reads: Reads::default(),
             tie: Tie::Loaded,
             is_unsure: false,
+            catching_up: None,
             held: Some(Vec::new()),
             held_answers: Vec::new(),
             held_end: None,

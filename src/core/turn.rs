@@ -223,7 +223,7 @@ impl Session {
 
     /// A command ended: maybe the last one that a cancelled turn waited for, maybe one that wakes.
     pub(crate) fn turn_may_finish(&mut self, cx: &mut Cx<'_>) {
-        if self.has_ended() && !self.awaits_ends() {
+        if self.has_ended() && !self.awaits_ends() && !self.is_unsure {
             self.finish_turn(cx);
         }
     }
