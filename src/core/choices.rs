@@ -87,9 +87,10 @@ impl Chosen {
         self.holds.rules.as_ref()
     }
 
-    /// What a command that only reads runs under.
+    /// What a command that only reads runs under; `None`: as Codex is configured.
     pub(crate) fn preset(&self) -> Option<Preset> {
-        self.holds.preset
+        // A profile allows what it allows, and nothing here needs more than this.
+        self.holds.preset.or(self.holds.profile.is_some().then_some(Preset::ReadOnly))
     }
 
     /// Whether the end of background work starts a turn.

@@ -60,6 +60,11 @@ impl Core {
                         out.refuse(resuming.ticket, failure.clone());
                     }
                 }
+                Purpose::Settings { session, choices } => {
+                    if let Some(session) = self.sessions.get_mut(&session) {
+                        session.chosen.give_back(choices);
+                    }
+                }
                 // Their sessions, and who waits for the account, are told as a whole.
                 Purpose::Initialize
                 | Purpose::Account { .. }

@@ -87,8 +87,10 @@ impl Turn {
 impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
+        // A part of a review that is over: it came late.
+        let is_late = root.as_ref().is_some_and(|root| self.is_over(root));
         let turn = self.whole_of(&turn, root).unwrap_or(turn);
-        if self.is_over(&turn) {
+        if is_late || self.is_over(&turn) {
             return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
         }
         self.turn_is(cx, turn);
