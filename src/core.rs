@@ -42,6 +42,7 @@ mod mcp;
 mod method;
 pub mod models;
 mod opening;
+mod options;
 mod outage;
 mod pages;
 mod pieces;
