@@ -16,6 +16,8 @@ mod connected;
 mod deaths;
 #[path = "faults/hangs.rs"]
 mod hangs;
+#[path = "faults/large.rs"]
+mod large;
 #[path = "faults/losses.rs"]
 mod losses;
 #[path = "faults/many.rs"]
@@ -24,10 +26,14 @@ mod many;
 mod once;
 #[path = "faults/output.rs"]
 mod output;
+#[path = "faults/overload.rs"]
+mod overload;
 #[path = "faults/prompts.rs"]
 mod prompts;
 #[path = "faults/resumes.rs"]
 mod resumes;
+#[path = "faults/reviews.rs"]
+mod reviews;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/shelves.rs"]

@@ -48,7 +48,8 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
         "fileChange" => {
             let WireFileChange { changes, status } = decode_json(raw)?;
             let status = decode_status(status.as_deref(), unstated);
-            ItemKind::FileChange { changes: decode_changes(changes), status }
+            let (changes, n_more) = decode_changes(changes);
+            ItemKind::FileChange { changes, n_more, status }
         }
         "contextCompaction" => ItemKind::Compaction,
         "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,

@@ -101,14 +101,13 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
                 "clientUserMessageId": key.as_str(),
                 "input": encode_input(input),
             }));
-            params.add("model", choices.model.as_deref());
             params.add("additionalContext", context.as_deref().map(encode_context));
-            params.add("effort", choices.effort.as_deref());
-            params.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
-            params.add("serviceTier", choices.tier.as_deref());
-            params.add("permissions", choices.profile.as_deref());
-            params.add("approvalPolicy", approval(choices));
-            params.add("sandboxPolicy", choices.preset.map(encode_policy));
+            params.choose(choices);
+            params.done()
+        }
+        CodexRequest::SettingsUpdate { thread, choices } => {
+            let mut params = Params::of(json!({"threadId": thread.as_str()}));
+            params.choose(choices);
             params.done()
         }
         CodexRequest::TurnSteer { thread, turn, key, input, context } => {
@@ -249,6 +248,16 @@ impl Params {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.into());
         }
+    }
+
+    fn choose(&mut self, choices: &Choices) {
+        self.add("model", choices.model.as_deref());
+        self.add("effort", choices.effort.as_deref());
+        self.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
+        self.add("serviceTier", choices.tier.as_deref());
+        self.add("permissions", choices.profile.as_deref());
+        self.add("approvalPolicy", approval(choices));
+        self.add("sandboxPolicy", choices.preset.map(encode_policy));
     }
 
     // Codex's base instructions are its own ones; the developer's come beside them.

@@ -15,6 +15,9 @@ use super::timer::Timer;
 use super::titles::titled;
 use super::{Core, asks};
 
+/// Codex's code for a request that it has no time for now.
+const OVERLOADED: i64 = -32001;
+
 /// How long answers wait for the model list, in ms.
 const MODELS_BOUND: u64 = 2_000;
 
@@ -26,6 +29,12 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
+        if let Err(error) = &result
+            && error.code == OVERLOADED
+            && let Some(pause) = self.link.put_off(call)
+        {
+            return self.timers.arm(now.plus(pause), Timer::Again { call });
+        }
         let Some(purpose) = self.link.answered(call) else {
             return out.anomaly(Anomaly::UnknownAnswer { what: "answer of codex" });
         };
@@ -126,6 +135,9 @@ impl Core {
                     self.has_signed_out();
                 }
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
+            }
+            Purpose::Settings { session, choices } => {
+                self.with(now, &session, out, |session, cx| session.settings_told(cx, choices, result));
             }
             Purpose::Begin { session, key } => {
                 self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));

@@ -106,6 +106,8 @@ pub enum CodexRequest {
         context: Option<String>,
         choices: Choices,
     },
+    /// `thread/settings/update`: what holds from the next turn on.
+    SettingsUpdate { thread: ThreadId, choices: Choices },
     /// `turn/steer`.
     TurnSteer {
         thread: ThreadId,
@@ -164,7 +166,7 @@ pub struct Choices {
     pub profile: Option<String>,
     /// Id of a service tier.
     pub tier: Option<String>,
-    /// For a turn only.
+    /// Not for a new thread.
     pub collaboration: Option<Collaboration>,
 }
 
@@ -382,6 +384,8 @@ pub enum Event {
         thread: ThreadId,
         item: ItemId,
         changes: Vec<Diff>,
+        /// Changes beyond those, too many to be carried.
+        n_more: usize,
     },
     /// One line of progress of a tool call.
     Progress {
@@ -392,6 +396,8 @@ pub enum Event {
     /// The plan of the running turn.
     Plan {
         thread: ThreadId,
+        /// Why it is so now.
+        reason: Option<String>,
         entries: Vec<PlanEntry>,
     },
     /// Tokens in the context now, and its size; ends a step of the turn (D3).
@@ -519,6 +525,8 @@ pub enum ItemKind {
     Compaction,
     FileChange {
         changes: Vec<Diff>,
+        /// Changes beyond those, too many to be carried.
+        n_more: usize,
         status: ItemStatus,
     },
     /// Any other tool, already put into words by the decoder.

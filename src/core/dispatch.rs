@@ -111,6 +111,7 @@ impl Core {
                     }
                 }
                 Timer::Account { read } => self.account_bound(now, read, out),
+                Timer::Again { call } => self.link.call_again(call, out),
                 Timer::LookAgain => self.look_again(now, out),
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::LeaveBound => self.end_codex(now, out),

@@ -5,6 +5,7 @@ use super::asked::CodexAnswer;
 use super::codex::CodexRequest;
 use super::failure::Failure;
 use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId, WatchId};
+use super::pieces;
 use super::request::{Reply, Ticket};
 use super::update::Update;
 use super::vitals::WatchAct;
@@ -110,7 +111,8 @@ impl Effects {
 
     /// Sends an update of a session.
     pub fn update(&mut self, session: &SessionId, update: Update) {
-        self.0.push(Effect::Update { session: session.clone(), update });
+        let pieces = pieces::of(update);
+        self.0.extend(pieces.map(|update| Effect::Update { session: session.clone(), update }));
     }
 
     /// Notes that something did not fit.

@@ -62,6 +62,11 @@ impl Core {
                 Purpose::Resume { session } => {
                     self.refuse_arriving(&session, &failure, out);
                 }
+                Purpose::Settings { session, choices } => {
+                    if let Some(session) = self.sessions.get_mut(&session) {
+                        session.chosen.give_back(choices);
+                    }
+                }
                 // Their sessions, and who waits for the account, are told as a whole.
                 Purpose::Initialize
                 | Purpose::Account { .. }

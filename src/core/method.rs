@@ -16,6 +16,7 @@ impl CodexRequest {
             Self::ItemsList { .. } | Self::NewestItems { .. } => "thread/items/list",
             Self::Unsubscribe { .. } => "thread/unsubscribe",
             Self::TurnStart { .. } => "turn/start",
+            Self::SettingsUpdate { .. } => "thread/settings/update",
             Self::TurnSteer { .. } => "turn/steer",
             Self::TurnInterrupt { .. } => "turn/interrupt",
             Self::TerminalsList { .. } => "thread/backgroundTerminals/list",

@@ -43,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) front: Front,
     /// The turn that ended last, and how: what is said of it later starts nothing.
     pub(crate) over: Option<(TurnId, StopReason)>,
+    /// The review that ended last, and the turn in it of the reviewer, if Codex has told that.
+    pub(crate) over_review: Option<(TurnId, Option<TurnId>)>,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
     /// Keys of inserted prompts.
@@ -173,6 +175,7 @@ impl Session {
             place,
             front: Front::Idle,
             over: None,
+            over_review: None,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
             history,

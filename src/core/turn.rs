@@ -87,8 +87,9 @@ impl Turn {
 impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
+        let is_late = self.is_late_part(&turn, root.as_ref());
         let turn = self.whole_of(&turn, root).unwrap_or(turn);
-        if self.is_over(&turn) {
+        if is_late || self.is_over(&turn) {
             return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
         }
         self.turn_is(cx, turn);

@@ -78,7 +78,8 @@ fn filled(step: Step, outputs: &str) -> Result<Step, String> {
             | Action::EndTurn(_)
             | Action::Cut
             | Action::Fail(_)
-            | Action::Header(..)) => action,
+            | Action::Header(..)
+            | Action::Item(_)) => action,
         })
     };
     step.0.into_iter().map(fill_action).collect::<Result<_, _>>().map(Step)

@@ -114,7 +114,8 @@ fn as_header(action: &Action) -> Option<(HeaderName, HeaderValue)> {
         | Action::Http(_)
         | Action::EndTurn(_)
         | Action::Cut
-        | Action::Fail(_) => None,
+        | Action::Fail(_)
+        | Action::Item(_) => None,
     }
 }
 
@@ -130,7 +131,8 @@ fn as_failure(action: &Action) -> Option<&Failure> {
         | Action::EndTurn(_)
         | Action::Cut
         | Action::Fail(_)
-        | Action::Header(..) => None,
+        | Action::Header(..)
+        | Action::Item(_) => None,
     }
 }
 
