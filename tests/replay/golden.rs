@@ -157,6 +157,10 @@ fn shown(
         if !known.contains(id) {
             return None;
         }
+        // The reason of a plan is no item either, and its name may be that of one.
+        if kind == "thought" && id.starts_with("plan-") {
+            return None;
+        }
         // A v1 client shows what it sent by itself, and is not told of it.
         if kind == "user" && version == Version::V1 {
             return None;
