@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod about;
 mod account;
 mod answers;
 mod asides;
@@ -10,22 +11,26 @@ pub mod asked;
 mod asking;
 mod asks;
 mod beginning;
+mod beside;
 mod children;
 mod choices;
 pub mod codex;
 mod commands;
+pub mod crew;
 mod cx;
 mod dispatch;
 pub mod effect;
 mod events;
 pub mod failure;
 pub mod fault;
+mod folded;
 pub mod goals;
 pub mod ids;
 pub mod input;
 pub mod inquiry;
 mod items;
 mod jobs;
+mod kids;
 mod leaving;
 mod leftovers;
 pub mod limits;
@@ -128,6 +133,7 @@ impl Core {
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
             compaction: false,
+            subagents: false,
             name: None,
         };
         Self {
@@ -155,12 +161,7 @@ impl Core {
     /// Takes one input; what has to be done is added to `out`, in order.
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
-        for session in std::mem::take(&mut self.desk.closed) {
-            self.children.forget(&session);
-            if let Some(mut session) = self.sessions.remove(&session) {
-                session.unwatch_all(&mut self.split(now, out).1);
-            }
-        }
+        self.settle(now, out);
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);
         }

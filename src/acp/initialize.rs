@@ -89,6 +89,7 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
             false => TerminalSignIn::No,
         },
         compaction: capabilities["session"]["compaction"].is_object(),
+        subagents: capabilities["subagents"].is_object(),
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
     }
 }
@@ -106,6 +107,7 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
             false => TerminalSignIn::No,
         },
         compaction: true,
+        subagents: true,
         name: name(params.info.as_ref()),
     }
 }

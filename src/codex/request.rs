@@ -98,6 +98,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             json!({"threadId": thread.as_str(), "processId": process.as_str()})
         }
         CodexRequest::Unsubscribe { thread }
+        | CodexRequest::ThreadRead { thread }
         | CodexRequest::Clean { thread }
         | CodexRequest::GoalGet { thread } => json!({"threadId": thread.as_str()}),
         // Only what a person asked for is stopped.

@@ -3,6 +3,7 @@
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
 use super::asked::CodexAsk;
+use super::crew::{Crew, Kinship};
 use super::fault::Fault;
 use super::goals::Goal;
 use super::ids::{
@@ -62,6 +63,8 @@ pub enum CodexRequest {
     },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
+    /// `thread/read` without turns.
+    ThreadRead { thread: ThreadId },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
@@ -160,6 +163,8 @@ pub enum CodexReply {
         threads: Vec<ThreadEntry>,
         next: Option<String>,
     },
+    /// `thread/read`.
+    Kinship(Kinship),
     Items {
         items: Vec<HistoryItem>,
         next: Option<String>,
@@ -551,4 +556,6 @@ pub struct ToolItem {
     /// Images of the result, as `data:` URLs.
     pub images: Vec<String>,
     pub locations: Vec<Location>,
+    /// The subagents that it is about.
+    pub crew: Option<Crew>,
 }

@@ -98,6 +98,7 @@ impl Core {
                 Timer::CloseBound { session } => {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));
                 }
+                Timer::Stranger { thread } => self.stranger_bound(now, &thread, out),
                 Timer::Models => {
                     if !self.models.is_known() {
                         out.anomaly(Anomaly::UnknownAnswer { what: "no answer to model/list" });

@@ -10,6 +10,7 @@ impl CodexRequest {
             Self::ThreadStart { .. } => "thread/start",
             Self::ThreadResume { .. } => "thread/resume",
             Self::ThreadList { .. } => "thread/list",
+            Self::ThreadRead { .. } => "thread/read",
             Self::ItemsList { .. } => "thread/items/list",
             Self::Unsubscribe { .. } => "thread/unsubscribe",
             Self::TurnStart { .. } => "turn/start",

@@ -201,6 +201,7 @@ impl Session {
         for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
             self.reannounce_standing(cx, &item);
         }
+        self.reannounce_kids(cx);
     }
 
     /// Which permission profiles there are depends on the directory; nothing waits for it.
@@ -345,7 +346,10 @@ fn is_about(update: &Update, calls: &BTreeSet<ToolCallId>) -> bool {
         | Update::TerminalExited { terminal, .. } => has(terminal),
         // The resume reports the state itself.
         Update::State(_) => true,
+        // And so are its subagents told, whole.
+        Update::Subagent(_) => true,
         Update::UserMessage { .. }
+        | Update::SessionMessage { .. }
         | Update::AgentText { .. }
         | Update::AgentMessage { .. }
         | Update::ThoughtText { .. }

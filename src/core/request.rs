@@ -56,6 +56,8 @@ pub struct ClientProfile {
     pub terminal_sign_in: TerminalSignIn,
     /// It takes `compaction_update`s (always in v2).
     pub compaction: bool,
+    /// It takes the sessions of subagents (always in v2).
+    pub subagents: bool,
     /// Its name and version, for logs.
     pub name: Option<String>,
 }

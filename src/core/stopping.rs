@@ -233,7 +233,7 @@ impl Session {
             }
         }
         self.withdraw_all_asks(cx);
-        self.interrupt_children(cx);
+        self.interrupt_housework(cx);
         self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
@@ -259,13 +259,19 @@ impl Session {
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
     pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
-        let is_quiet =
-            matches!(self.front, Front::Idle) && self.ledger.is_empty() && self.reads.is_settled(cx.now);
+        let is_quiet = matches!(self.front, Front::Idle)
+            && self.ledger.is_empty()
+            && self.kids.is_empty()
+            && self.reads.is_settled(cx.now);
         let Some(closing) = &mut self.closing else { return };
         if !is_quiet || closing.stage != Stage::Ending {
             return;
         }
-        let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+        // Its subagents took all the time that there was.
+        if cx.now.0 - closing.since.0 >= CLOSE_BOUND {
+            return self.close_now(cx);
+        }
+        let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
         let mut threads: Vec<_> = std::iter::once(self.thread.clone()).chain(children).collect();
         threads.retain(|thread| cx.link.unmark(thread));
         if threads.is_empty() {
@@ -329,7 +335,7 @@ impl Session {
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
             // For what no item ever named.
-            let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+            let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
             for thread in children.chain([self.thread.clone()]) {
                 let request = CodexRequest::Clean { thread: thread.clone() };
                 cx.link.call(Purpose::Parting, request, cx.out);

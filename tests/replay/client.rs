@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::belief::Version;
 
+/// Number of the first session of a subagent.
+const KIDS: usize = 100;
+
 /// One act of a client, in words of neither version.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
@@ -98,6 +101,8 @@ pub(crate) enum Can {
     Terminal,
     /// v1 `compaction_update`; every v2 client can.
     Compaction,
+    /// v1 `subagent_update`; every v2 client can.
+    Subagents,
 }
 
 #[derive(Debug)]
@@ -107,6 +112,8 @@ pub(crate) struct Client {
     /// Requests that open a session: their id, and the session if it is known before.
     opening: BTreeMap<i64, Option<String>>,
     sessions: Vec<String>,
+    /// Sessions of subagents.
+    kids: Vec<String>,
     /// Open questions, oldest first.
     questions: Vec<Value>,
     /// Methods of open requests, to judge their answers by.
@@ -120,13 +127,19 @@ impl Client {
             n_requests: 0,
             opening: BTreeMap::new(),
             sessions: Vec::new(),
+            kids: Vec::new(),
             questions: Vec::new(),
             methods: BTreeMap::new(),
         }
     }
 
+    /// The session with this number: those of subagents are counted from 100, in the order of their appearance.
     pub(crate) fn session(&self, idx: usize) -> Option<&str> {
-        self.sessions.get(idx).map(String::as_str)
+        let found = match idx.checked_sub(KIDS) {
+            Some(idx) => self.kids.get(idx),
+            None => self.sessions.get(idx),
+        };
+        found.map(String::as_str)
     }
 
     pub(crate) fn sessions(&self) -> &[String] {
@@ -252,7 +265,12 @@ impl Client {
                 };
                 vec![dismissal(&self.questions.remove(idx))]
             }
-            (Some(_), Value::Null) => Vec::new(),
+            (Some(_), Value::Null) => {
+                let update = &message["params"]["update"];
+                let kid = update["sessionId"].as_str().filter(|_| update["sessionUpdate"] == "subagent_update");
+                self.kids.extend(kid.map(str::to_owned).filter(|kid| !self.kids.contains(kid)));
+                Vec::new()
+            }
             (Some(_), _) => {
                 self.questions.push(message.clone());
                 Vec::new()
@@ -284,6 +302,9 @@ impl Client {
         }
         if can.contains(&Can::Terminal) {
             capabilities["auth"] = json!({"terminal": if v1 { json!(true) } else { json!({}) }});
+        }
+        if can.contains(&Can::Subagents) && v1 {
+            capabilities["subagents"] = json!({});
         }
         for (able, name) in [(Can::Notices, "notices"), (Can::Compaction, "compaction")] {
             if can.contains(&able) && v1 {

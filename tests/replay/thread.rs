@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "thread/chain.rs"]
 mod chain;
+#[path = "thread/kin.rs"]
+mod kin;
 #[path = "thread/own.rs"]
 mod own;
 
@@ -49,6 +51,7 @@ pub(crate) struct Thread {
     /// It is in Codex's memory: nothing happens in it otherwise.
     loaded: bool,
     standing: Standing,
+    kin: kin::Kin,
 }
 
 #[derive(Debug)]
@@ -63,6 +66,8 @@ struct Running {
 impl Thread {
     pub(crate) fn new(recording: Recording) -> Self {
         let id = recording.opened["thread"]["id"].as_str().unwrap_or_default().to_owned();
+        let lines = recording.segments.iter().flat_map(|segment| &segment.lines);
+        let kin = kin::Kin::of(lines.map(|(_, line)| line));
         Self {
             id,
             opened: recording.opened,
@@ -83,11 +88,44 @@ impl Thread {
             subscribed: true,
             loaded: true,
             standing: Standing::default(),
+            kin,
         }
     }
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Whether this is a child of it, at whatever depth.
+    pub(crate) fn has_child(&self, thread: &str) -> bool {
+        self.kin.has(thread)
+    }
+
+    /// Items of the commands that run in a child.
+    pub(crate) fn live_in_child(&self, thread: &str) -> Option<BTreeSet<String>> {
+        self.kin.live(thread)
+    }
+
+    /// Children that work, or have something at work.
+    pub(crate) fn children_at_work(&self) -> BTreeSet<String> {
+        self.kin.at_work()
+    }
+
+    /// Answers a request about a child.
+    pub(crate) fn child_request(&mut self, method: &str, params: &Value) -> (Value, Vec<Later>) {
+        let recorded = self.take(|gate| match gate {
+            Gate::Interrupt { turn } => method == "turn/interrupt" && params["turnId"] == turn.as_str(),
+            Gate::Terminate { process } => {
+                method.ends_with("/terminate") && params["processId"] == process.as_str()
+            }
+            Gate::ThreadStart | Gate::TurnStart | Gate::Clean | Gate::Answer { .. } => false,
+        });
+        self.kin.request(method, params, recorded.map(|segment| segment.lines))
+    }
+
+    /// Of lines that are not sent yet, whether this one still comes after this child was cut off.
+    pub(crate) fn outlives_child(&self, child: &str, line: &Value) -> bool {
+        line["params"]["threadId"] != child || self.kin.outlives(line, Some(child))
     }
 
     /// Items of the commands that run now.
@@ -108,6 +146,7 @@ impl Thread {
     /// A command is gone without a word.
     pub(crate) fn vanish(&mut self, item: &str) {
         self.live.remove(item);
+        self.kin.vanish(item);
     }
 
     /// Whether the running turn has commands of its own.
@@ -246,17 +285,21 @@ impl Thread {
         if own && !self.happens(&method, &mut line) {
             return None;
         }
+        if !own && !self.kin.hears(&line) {
+            return None;
+        }
         self.subscribed.then_some(line)
     }
 
     /// Of lines that are not sent yet, whether this one still comes after the running turn was cut off.
     pub(crate) fn outlives_turn(&self, line: &Value) -> bool {
-        self.live.keys().any(|id| is_about(line, id))
+        self.live.keys().any(|id| is_about(line, id)) || self.kin.outlives(line, None)
     }
 
     /// The thread, or the app-server, is gone, and everything it ran.
     pub(crate) fn died(&mut self) {
         self.loaded = false;
+        self.kin.died();
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
         self.asks.clear();

@@ -4,7 +4,7 @@
 
 use super::convert::id;
 use super::view::{CallView, Display, SessionView, is_terminal};
-use super::{Encoder, convert};
+use super::{Encoder, convert, subagent};
 use crate::acp::dropped::Dropped;
 use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{MessageId, SessionId, TerminalId, ToolCallId};
@@ -136,6 +136,10 @@ impl Encoder {
             )),
             Update::SessionInfo { title, updated_at } => session_info(title, *updated_at),
             Update::ReplayComplete => Err(Dropped::NoSuchUpdate),
+            Update::Subagent(change) => Ok(subagent::update(change)),
+            Update::SessionMessage { message, from, content } => {
+                Ok(subagent::message(message, from, content))
+            }
         }
     }
 }
