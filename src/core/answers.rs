@@ -282,9 +282,8 @@ impl Core {
         let Some((request, ask)) = self.hold_back_ask(now, &thread, (request, ask), out) else { return };
         let session = self.renewals.session(&thread);
         let (sessions, mut cx) = self.split(now, out);
-        let is_here = |it: &&mut Session| {
-            it.closing.is_none() && !it.kin.as_ref().is_some_and(|kin| kin.is_folded)
-        };
+        let is_here =
+            |it: &&mut Session| it.closing.is_none() && !it.kin.as_ref().is_some_and(|kin| kin.is_folded);
         if let Some(it) = sessions.get_mut(&session).filter(is_here) {
             return it.asked(&mut cx, request, ask);
         }

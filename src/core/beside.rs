@@ -35,8 +35,7 @@ impl Session {
                 let subject = Subject::Command { command, cwd, call, terminal: None };
                 let approval = Approval { title, reason, subject, decisions };
                 let (kind, permission) = asks::decisions(approval);
-                let open =
-                    OpenAsk { request, item: Some(item), kind, child: Some(child.clone()) };
+                let open = OpenAsk { request, item: Some(item), kind, child: Some(child.clone()) };
                 self.put(cx, open, Ask::Permission(permission));
             }
             CodexAsk::Command { .. }

@@ -5,7 +5,9 @@
 use super::Core;
 use super::asked::CodexAsk;
 use super::asks;
-use super::codex::{CodexError, CodexReply, CodexRequest, Event, Holds, ItemKind, ThreadOpened, ThreadStatus};
+use super::codex::{
+    CodexError, CodexReply, CodexRequest, Event, Holds, ItemKind, ThreadOpened, ThreadStatus,
+};
 use super::crew::{Crew, CrewAct, Kinship};
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effects};
@@ -174,12 +176,16 @@ impl Core {
         }
         let face = Face { name: name.clone(), task: task.clone(), ..Face::default() };
         for child in threads {
-            if !self.shows(child) {
-                // Its nickname and directory are asked for, and told when they are known.
-                self.children.nobodys.remove(child);
-                self.meets(now, child, out);
-                self.announce(now, &parent, child, face.clone(), out);
+            if self.shows(child) {
+                let kid = SessionId::of(child);
+                let face = face.clone();
+                self.with(now, &parent, out, |session, cx| session.kid_described(cx, &kid, face));
+                continue;
             }
+            // Its nickname and directory are asked for, and told when they are known.
+            self.children.nobodys.remove(child);
+            self.meets(now, child, out);
+            self.announce(now, &parent, child, face.clone(), out);
         }
     }
 
@@ -358,7 +364,7 @@ impl Core {
                     }
                     News::Folded { root, kid, update } => {
                         let parent = self.children.parents.get(&kid.thread());
-                        let title = parent.and_then(|parent| self.sessions.get(parent)?.kid_title(&kid));
+                        let title = parent.and_then(|parent| self.sessions.get(parent)?.kid_name(&kid));
                         self.with(now, &root, out, |session, cx| session.fold(cx, &kid, title, update));
                     }
                 }

@@ -15,8 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Lines of its account that are shown, and characters of one that is no message.
 const LINES: usize = 40;
 const LINE_MAX: usize = 200;
-/// Bytes of a message.
+/// Bytes of a message, and of all that is shown.
 const MESSAGE_MAX: usize = 8 * 1024;
+const SHOWN_MAX: usize = 16 * 1024;
 
 /// What is shown of the subagents of a root, by subagent.
 #[derive(Debug, Default)]
@@ -25,6 +26,7 @@ pub(crate) struct Accounts(BTreeMap<SessionId, Account>);
 /// What one subagent did since it began to work.
 #[derive(Debug, Default)]
 struct Account {
+    /// Empty where it has no name.
     title: String,
     /// The call that shows it, while it works.
     item: Option<ItemId>,
@@ -106,7 +108,10 @@ impl Account {
     fn opening(&self) -> Opening {
         Opening {
             name: Some("subagent".to_owned()),
-            title: format!("Subagent {}", self.title),
+            title: match self.title.as_str() {
+                "" => "Subagent".to_owned(),
+                title => format!("Subagent {title}"),
+            },
             kind: ToolKind::Other,
             locations: Vec::new(),
             content: self.content(),
@@ -207,7 +212,8 @@ impl Account {
 
     fn line(&mut self, line: String) {
         self.lines.push_back(line);
-        if self.lines.len() > LINES {
+        let n_bytes = |lines: &VecDeque<String>| lines.iter().map(String::len).sum::<usize>();
+        while self.lines.len() > LINES || (self.lines.len() > 1 && n_bytes(&self.lines) > SHOWN_MAX) {
             self.lines.pop_front();
         }
     }

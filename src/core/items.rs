@@ -135,7 +135,13 @@ impl Session {
         self.change_call(cx, item, change, "progress");
     }
 
-    pub(crate) fn change_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, change: CallChange, what: &'static str) {
+    pub(crate) fn change_call(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        change: CallChange,
+        what: &'static str,
+    ) {
         let Some(call) = self.ledger.get(item) else {
             return cx.out.anomaly(Anomaly::UnknownItem {
                 thread: self.thread.clone(),

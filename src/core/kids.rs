@@ -52,13 +52,18 @@ pub(crate) struct Face {
 }
 
 impl Face {
-    pub(crate) fn title(&self) -> String {
+    /// Empty where it has no name.
+    fn name(&self) -> String {
         match (&self.name, &self.nickname) {
             (Some(name), Some(nickname)) => format!("{name} ({nickname})"),
             (Some(name), None) => name.clone(),
             (None, Some(nickname)) => nickname.clone(),
-            (None, None) => "Subagent".to_owned(),
+            (None, None) => String::new(),
         }
+    }
+
+    fn title(&self) -> String {
+        Some(self.name()).filter(|it| !it.is_empty()).unwrap_or_else(|| "Subagent".to_owned())
     }
 
     /// Takes over what is known of it now. Returns whether anything shown changed.
@@ -176,8 +181,8 @@ impl Session {
         is_moment && !self.replaying && crew.threads.iter().all(|thread| cx.children.is_announced(thread))
     }
 
-    pub(crate) fn kid_title(&self, kid: &SessionId) -> Option<String> {
-        self.kids.kids.get(kid).map(|kid| kid.face.title())
+    pub(crate) fn kid_name(&self, kid: &SessionId) -> Option<String> {
+        self.kids.kids.get(kid).map(|kid| kid.face.name())
     }
 
     fn emit_of_kid(&mut self, cx: &mut Cx<'_>, change: SubagentChange) {

@@ -267,7 +267,8 @@ impl Client {
             }
             (Some(_), Value::Null) => {
                 let update = &message["params"]["update"];
-                let kid = update["sessionId"].as_str().filter(|_| update["sessionUpdate"] == "subagent_update");
+                let kid =
+                    update["sessionId"].as_str().filter(|_| update["sessionUpdate"] == "subagent_update");
                 self.kids.extend(kid.map(str::to_owned).filter(|kid| !self.kids.contains(kid)));
                 Vec::new()
             }

@@ -253,6 +253,8 @@ impl Thread {
         let segment = self.take(recorded);
         let agrees = |segment: &Segment| matches!(&segment.gate, Gate::Answer { decision, .. } if approves(decision) == approves(result));
         let started = self.waiting.remove(&item);
+        let process = self.process_of(&item);
+        self.kin.answered(&item, approves(result).then_some(process));
         if approves(result)
             && let Some(started) = started.clone()
         {
@@ -287,6 +289,10 @@ impl Thread {
         }
         if !own && !self.kin.hears(&line) {
             return None;
+        }
+        if !own && line.get("id").is_some() {
+            let item = line["params"]["itemId"].as_str().unwrap_or_default().to_owned();
+            self.asks.push((line["id"].clone(), item));
         }
         self.subscribed.then_some(line)
     }

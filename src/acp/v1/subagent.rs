@@ -51,9 +51,9 @@ fn state(snapshot: &Snapshot) -> v1::StateUpdate {
     match &snapshot.state {
         State::Running => v1::StateUpdate::Running(v1::RunningStateUpdate::new()),
         State::RequiresAction => v1::StateUpdate::RequiresAction(v1::RequiresActionStateUpdate::new()),
-        State::Idle(reason) => v1::StateUpdate::Idle(
-            v1::IdleStateUpdate::new().stop_reason(reason.as_ref().map(stop_reason)),
-        ),
+        State::Idle(reason) => {
+            v1::StateUpdate::Idle(v1::IdleStateUpdate::new().stop_reason(reason.as_ref().map(stop_reason)))
+        }
         State::Unknown => v1::StateUpdate::Unknown(v1::UnknownStateUpdate::new()),
     }
 }

@@ -59,9 +59,8 @@ fn each_command_is_found_with_its_cost() {
     let cost = |found: &[Found], item: &str| {
         found.iter().find(|it| it.item == ItemId::new(item)).map(|it| it.cpu_percent)
     };
-    let told = |found: &Vec<Found>| {
-        cost(found, "busy").is_some_and(|it| it > 0) && cost(found, "quiet") == Some(0)
-    };
+    let told =
+        |found: &Vec<Found>| cost(found, "busy").is_some_and(|it| it > 0) && cost(found, "quiet") == Some(0);
     let found = (0..1000).map(|_| survey(&rig.scope())).find(told);
     let found = found.expect("a loop costs something, a command that waits nothing");
     let of = |item: &str| found.iter().find(|it| it.item == ItemId::new(item)).unwrap();

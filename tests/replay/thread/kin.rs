@@ -17,6 +17,8 @@ pub(super) struct Kin {
 #[derive(Debug, Default)]
 struct Child {
     live: BTreeMap<String, Running>,
+    /// Commands that wait for an approval: the item as it was started.
+    waiting: BTreeMap<String, Value>,
     ended: BTreeSet<String>,
     turn: Option<String>,
     ended_turns: BTreeSet<String>,
@@ -72,6 +74,14 @@ impl Kin {
 
     pub(super) fn died(&mut self) {
         self.children.values_mut().for_each(Child::died);
+    }
+
+    /// The question about a command of a child is answered: it runs as this process, or not at all.
+    pub(super) fn answered(&mut self, item: &str, process: Option<String>) {
+        for child in self.children.values_mut() {
+            let (Some(started), Some(process)) = (child.waiting.remove(item), &process) else { continue };
+            child.run(item, process, started);
+        }
     }
 
     /// A line about a child; whether it is really sent.
@@ -140,7 +150,9 @@ impl Kin {
     /// Whether a line that is not sent yet still comes after the turn of the parent was cut off, or, if it
     /// is `cut`, that of this child.
     pub(super) fn outlives(&self, line: &Value, cut: Option<&str>) -> bool {
-        let Some(thread) = line["params"]["threadId"].as_str().filter(|it| self.has(it)) else { return false };
+        let Some(thread) = line["params"]["threadId"].as_str().filter(|it| self.has(it)) else {
+            return false;
+        };
         cut != Some(thread)
             || self.children.get(thread).is_some_and(|it| it.live.keys().any(|id| is_about(line, id)))
     }
@@ -163,17 +175,10 @@ impl Child {
                 self.turn.take_if(|running| *running == turn);
                 return self.ended_turns.insert(turn);
             }
-            "item/started" if is_command => {
-                if let Some(process) = item["processId"].as_str() {
-                    let running = Running {
-                        turn: self.turn.clone(),
-                        process: process.to_owned(),
-                        item: item.clone(),
-                        output: String::new(),
-                    };
-                    self.live.insert(id, running);
-                }
-            }
+            "item/started" if is_command => match item["processId"].as_str() {
+                Some(process) => self.run(&id, process, item.clone()),
+                None => drop(self.waiting.insert(id, item.clone())),
+            },
             "item/completed" if is_command => {
                 self.live.remove(&id);
                 return self.ended.insert(id);
@@ -186,6 +191,12 @@ impl Child {
             _ => {}
         }
         true
+    }
+
+    fn run(&mut self, id: &str, process: &str, item: Value) {
+        let running =
+            Running { turn: self.turn.clone(), process: process.to_owned(), item, output: String::new() };
+        self.live.insert(id.to_owned(), running);
     }
 
     fn kill(&self, thread: &str, id: &str) -> Option<Later> {

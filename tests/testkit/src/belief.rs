@@ -316,11 +316,13 @@ impl Belief {
         }
         let n_prompts = self.requests.count(name, "session/prompt");
         let n_asks = self.asks.waiting(name);
+        let is_subagent = self.subagents.contains_key(name);
         let Some(session) = Session::open(&mut self.sessions, name, &mut self.found) else { return };
         match &mut session.model {
             Model::V1(model) => {
-                // What comes before the answer of a load or a resume is no turn of its own.
-                let scene = if session.phase != Phase::Open || n_prompts > 0 {
+                // What comes before the answer of a load or a resume is no turn of its own. The turns of a
+                // subagent are no answers to prompts.
+                let scene = if session.phase != Phase::Open || n_prompts > 0 || is_subagent {
                     v1::Scene::Turn
                 } else {
                     v1::Scene::Quiet
