@@ -125,7 +125,7 @@ export class Agent {
 }
 
 /** The first path at which the SDK's value differs from the sent one; keys it does not know may be gone. */
-function difference(sent, got, path) {
+export function difference(sent, got, path) {
   if (sent === null || typeof sent !== "object") return sent === got ? undefined : { path, sent, got: got ?? null };
   if (got === null || typeof got !== "object") return { path, sent, got: got ?? null };
   if (Array.isArray(sent) && sent.length !== got.length) return { path, sent, got };

@@ -23,6 +23,7 @@ mod stage;
 mod approvals;
 mod cancel;
 mod choices;
+mod decode;
 mod edits;
 mod ends;
 mod exits;

@@ -30,7 +30,7 @@ pub(crate) struct Stage {
 }
 
 /// Names a python with the packages of `tests/clients/requirements.txt`.
-const PYTHON: &str = "APPSERVER_ACP_TEST_PYTHON";
+pub(crate) const PYTHON: &str = "APPSERVER_ACP_TEST_PYTHON";
 
 /// How a client introduces itself and its adapter.
 #[derive(Debug)]
