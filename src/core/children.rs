@@ -169,7 +169,7 @@ impl Core {
     /// A call names subagents: those that are not announced yet are announced before it.
     pub(super) fn introduce(&mut self, now: Tick, thread: &ThreadId, item: &ItemKind, out: &mut Effects) {
         let ItemKind::Tool(tool) = item else { return };
-        let Some(Crew { act, threads, name, task }) = &tool.crew else { return };
+        let Some(Crew { act, threads, name, task }) = tool.crew.as_deref() else { return };
         let parent = self.renewals.session(thread);
         if *act == CrewAct::Ends || !self.sessions.get(&parent).is_some_and(|it| it.is_open) {
             return;

@@ -557,5 +557,5 @@ pub struct ToolItem {
     pub images: Vec<String>,
     pub locations: Vec<Location>,
     /// The subagents that it is about.
-    pub crew: Option<Crew>,
+    pub crew: Option<Box<Crew>>,
 }

@@ -18,6 +18,7 @@ use crate::background::ledger::{Seen, Work};
 impl Session {
     /// `item/started`.
     pub(crate) fn item_started(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: Item) {
+        self.joins_unseen_turn(cx, turn, &item.kind);
         self.learn_turn(cx, turn);
         self.idle_since = None;
         let id = item.id;

@@ -2,11 +2,12 @@
 //!
 //! The list of the session is made of what was mirrored here, and of nothing else.
 
-use super::codex::ToolItem;
+use super::codex::{ItemKind, ToolItem};
 use super::crew::{Crew, CrewAct};
 use super::cx::{Cx, News};
-use super::ids::{ItemId, MessageId, SessionId};
+use super::ids::{ItemId, MessageId, SessionId, TurnId};
 use super::session::Session;
+use super::turn::Front;
 use super::update::{CallContent, Content, Snapshot, State, SubagentChange, Update};
 use std::collections::BTreeMap;
 
@@ -218,6 +219,26 @@ impl Session {
         if let Some(Kin { parent, .. }) = &self.kin {
             let from = parent.clone();
             self.emit(cx, Update::SessionMessage { message, from, content });
+        }
+    }
+
+    /// A subagent is at work in a turn whose start we did not see.
+    pub(crate) fn joins_unseen_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemKind) {
+        // The end of a subagent of its own may come long after the turn that it names.
+        let is_of_old = match item {
+            ItemKind::Tool(tool) => tool.crew.as_ref().is_some_and(|crew| crew.act == CrewAct::Ends),
+            ItemKind::UserMessage { .. }
+            | ItemKind::AgentMessage { .. }
+            | ItemKind::Reasoning { .. }
+            | ItemKind::Plan { .. }
+            | ItemKind::Command(_)
+            | ItemKind::Compaction
+            | ItemKind::FileChange { .. }
+            | ItemKind::Hidden => false,
+        };
+        if self.kin.is_some() && matches!(self.front, Front::Idle) && !is_of_old && !self.is_over(turn) {
+            self.turn_is(cx, turn.clone());
+            self.turn_runs(cx);
         }
     }
 

@@ -259,10 +259,7 @@ impl Session {
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
     pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
-        let is_quiet = matches!(self.front, Front::Idle)
-            && self.ledger.is_empty()
-            && self.kids.is_empty()
-            && self.reads.is_settled(cx.now);
+        let is_quiet = self.is_quiet(cx.now);
         let Some(closing) = &mut self.closing else { return };
         if !is_quiet || closing.stage != Stage::Ending {
             return;
@@ -282,6 +279,14 @@ impl Session {
         cx.sweeper.sweep(cx.link.generation(), cause, threads, cx.out);
     }
 
+    /// Whether nothing of it is at work, nor on its way.
+    fn is_quiet(&self, now: Tick) -> bool {
+        matches!(self.front, Front::Idle)
+            && self.ledger.is_empty()
+            && self.kids.is_empty()
+            && self.reads.is_settled(now)
+    }
+
     /// The sweep of a close is over.
     pub(crate) fn close_swept(&mut self, cx: &mut Cx<'_>, report: SweepReport) {
         if self.closing.as_ref().is_none_or(Closing::is_done) {
@@ -291,7 +296,12 @@ impl Session {
             let title = format!("{} processes of this session could not be ended", report.left);
             self.notice(cx, Severity::Warning, title, None);
         }
-        self.close_now(cx);
+        // A turn of a subagent may have begun meanwhile: it is being cut off.
+        let is_quiet = self.is_quiet(cx.now);
+        match &mut self.closing {
+            Some(closing) if !is_quiet => closing.stage = Stage::Ending,
+            Some(_) | None => self.close_now(cx),
+        }
     }
 
     /// The bound of a close is reached: the rest is given up, and said so.
@@ -332,6 +342,7 @@ impl Session {
     }
 
     fn close_now(&mut self, cx: &mut Cx<'_>) {
+        self.report(cx);
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
             // For what no item ever named.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use testkit::belief::Version;
 
 /// Number of the first session of a subagent.
-const KIDS: usize = 100;
+pub(crate) const KIDS: usize = 100;
 
 /// One act of a client, in words of neither version.
 #[derive(Clone, Debug, Deserialize, PartialEq)]

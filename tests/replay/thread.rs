@@ -254,7 +254,7 @@ impl Thread {
         let agrees = |segment: &Segment| matches!(&segment.gate, Gate::Answer { decision, .. } if approves(decision) == approves(result));
         let started = self.waiting.remove(&item);
         let process = self.process_of(&item);
-        self.kin.answered(&item, approves(result).then_some(process));
+        let declined = self.kin.answered(&item, approves(result).then_some(process.as_str()));
         if approves(result)
             && let Some(started) = started.clone()
         {
@@ -267,12 +267,13 @@ impl Thread {
                 lines.extend(started.map(|started| {
                     (2, self.completed(&item, started, if approves(result) { 0 } else { -1 }))
                 }));
+                lines.extend(declined);
                 lines.extend(segment.lines.into_iter().filter(|(_, line)| {
                     !is_about(line, &item) && line["method"] != "serverRequest/resolved"
                 }));
                 lines
             }
-            None => vec![(1, self.resolved(request))],
+            None => std::iter::once((1, self.resolved(request))).chain(declined).collect(),
         }
     }
 
@@ -492,7 +493,11 @@ impl Thread {
                 ),
             ),
         ]);
-        lines.extend(std::mem::take(&mut self.asks).iter().map(|(ask, _)| (4, self.resolved(ask))));
+        // What a child asks is not settled by this.
+        let (kept, over): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.asks).into_iter().partition(|(_, item)| self.kin.waits(item));
+        self.asks = kept;
+        lines.extend(over.iter().map(|(ask, _)| (4, self.resolved(ask))));
         (json!({"result": {}}), lines)
     }
 

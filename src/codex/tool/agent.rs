@@ -48,7 +48,7 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         input: Some(Json::trusted(input.to_string())),
         output: json(wire.agents_states),
         text: prompt.clone(),
-        crew: Some(Crew { act, threads, name: None, task: prompt }),
+        crew: Some(Box::new(Crew { act, threads, name: None, task: prompt })),
         ..plain(&wire.tool, one_line(title), ToolKind::Other, unstated)
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
     });
     ToolItem {
         input: Some(Json::trusted(input.to_string())),
-        crew: Some(crew),
+        crew: Some(Box::new(crew)),
         ..plain("subAgentActivity", one_line(&title), ToolKind::Other, unstated)
     }
 }

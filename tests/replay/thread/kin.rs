@@ -76,12 +76,22 @@ impl Kin {
         self.children.values_mut().for_each(Child::died);
     }
 
-    /// The question about a command of a child is answered: it runs as this process, or not at all.
-    pub(super) fn answered(&mut self, item: &str, process: Option<String>) {
-        for child in self.children.values_mut() {
-            let (Some(started), Some(process)) = (child.waiting.remove(item), &process) else { continue };
-            child.run(item, process, started);
-        }
+    /// Whether a child asks about this command of its own.
+    pub(super) fn waits(&self, item: &str) -> bool {
+        self.children.values().any(|it| it.waiting.contains_key(item))
+    }
+
+    /// The question about a command of a child is answered: it runs as this process, or is told as declined.
+    pub(super) fn answered(&mut self, item: &str, process: Option<&str>) -> Option<Later> {
+        let (thread, child) = self.children.iter_mut().find(|(_, it)| it.waiting.contains_key(item))?;
+        let mut started = child.waiting.remove(item)?;
+        let Some(process) = process else {
+            started["status"] = json!("declined");
+            let params = json!({"turnId": child.turn, "item": started});
+            return Some((2, line(thread, "item/completed", params)));
+        };
+        child.run(item, process, started);
+        None
     }
 
     /// A line about a child; whether it is really sent.
