@@ -80,7 +80,7 @@ pub struct Edge {
     /// A request other than `initialize` was served: the version stands.
     settled: bool,
     /// Requests of the client that still wait for their answer.
-    open: BTreeMap<RequestId, OpenRequest>,
+    open: BTreeMap<RequestId, Option<SessionId>>,
     asks: BTreeMap<AskId, OpenAsk>,
 }
 
@@ -88,12 +88,6 @@ pub struct Edge {
 struct Speaks {
     profile: ClientProfile,
     v1: v1::Encoder,
-}
-
-#[derive(Debug)]
-struct OpenRequest {
-    method: &'static str,
-    session: Option<SessionId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +117,7 @@ impl Edge {
     ///
     /// A reply that does not belong to the ticket's method becomes -32603.
     pub fn respond(&mut self, ticket: Ticket, reply: Reply) -> String {
-        let session = self.open.remove(ticket.id()).and_then(|it| it.session);
+        let session = self.open.remove(ticket.id()).flatten();
         let result = match (reply, &mut self.speaks) {
             (Reply::Failed(failure), _) => Err(rpc_error(&failure)),
             (reply, Some(speaks)) => match speaks.profile.version {
@@ -141,13 +135,10 @@ impl Edge {
 
     /// The `session/update` lines of one update.
     pub fn update(&mut self, session: &SessionId, update: &Update) -> Encoded {
-        let echoes = matches!(update, Update::UserMessage { .. }) && self.has_open_prompt(session);
         let Some(speaks) = &mut self.speaks else {
             return Encoded { lines: Vec::new(), dropped: Some(Dropped::NotInitialized) };
         };
         match speaks.profile.version {
-            // v1 clients show the prompt they sent; a second copy would be a second message.
-            Version::V1 if echoes => speaks.v1.skip(session, Dropped::EchoOfPrompt),
             Version::V1 => speaks.v1.update(session, update),
             Version::V2 => v2::update(session, update),
         }
@@ -220,11 +211,5 @@ impl Edge {
                 Some(line::notification(method::CANCEL_REQUEST, serde_json::json!({ "requestId": ask.0 })))
             }
         }
-    }
-
-    fn has_open_prompt(&self, session: &SessionId) -> bool {
-        self.open
-            .values()
-            .any(|it| it.method == method::SESSION_PROMPT && it.session.as_ref() == Some(session))
     }
 }

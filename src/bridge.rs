@@ -11,6 +11,7 @@ use crate::acp;
 use crate::codex;
 use crate::core::Core;
 use crate::core::asked::CodexAsk;
+use crate::core::away::KEPT;
 use crate::core::codex::FromCodex;
 use crate::core::effect::{Anomaly, Effect, Effects};
 use crate::core::ids::{Generation, Tick};
@@ -54,7 +55,8 @@ impl Bridge {
                 name: name.into(),
                 title: name.into(),
                 version: version.into(),
-            }),
+            })
+            .keeping(settings.connect.as_ref().map(|_| KEPT)),
             core: Core::new(settings),
             heard: None,
             garbage: 0,

@@ -25,12 +25,23 @@ use tokio_stream::StreamExt;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-// After an exit a descendant may hold stdout open; what is in the pipe by then is what counts.
-const DRAIN: Duration = Duration::from_millis(250);
 // A descendant may write on for ever too: this is more than a pipe holds by default.
 const LEFTOVER_MAX: usize = 256 * 1024;
-const GRACE_AFTER_EOF: Duration = Duration::from_millis(1000);
-const GRACE_AFTER_TERM: Duration = Duration::from_millis(500);
+
+/// How long is waited at its end.
+#[derive(Clone, Copy, Debug)]
+struct Grace {
+    /// After an exit a descendant may hold stdout open; what is in the pipe by then is what counts.
+    drain: Duration,
+    after_eof: Duration,
+    after_term: Duration,
+}
+
+const GRACE: Grace = Grace {
+    drain: Duration::from_millis(250),
+    after_eof: Duration::from_millis(1000),
+    after_term: Duration::from_millis(500),
+};
 
 /// How to run Codex.
 #[derive(Clone, Debug)]
@@ -47,6 +58,8 @@ pub struct Program {
 pub enum FromChild {
     /// One line of its stdout.
     Frame { generation: Generation, frame: Frame },
+    /// One that runs already could not be connected to; `message` is for people.
+    NotStarted { generation: Generation, message: String },
     /// It is gone and reaped. `how` reads after "codex ended: "; `stderr` is its last lines.
     Died { generation: Generation, how: String, stderr: Option<String> },
 }
@@ -79,6 +92,15 @@ impl Child {
         generation: Generation,
         events: Sender<FromChild>,
     ) -> Result<Self, NotStarted> {
+        Self::start_with(GRACE, program, generation, events)
+    }
+
+    fn start_with(
+        grace: Grace,
+        program: &Program,
+        generation: Generation,
+        events: Sender<FromChild>,
+    ) -> Result<Self, NotStarted> {
         let failed = |source| NotStarted { path: program.path.clone(), source };
         let mut process = command(program).spawn().map_err(failed)?;
         let pid = process.id();
@@ -92,6 +114,7 @@ impl Child {
         let drained = CancellationToken::new();
         let supervisor = Supervisor {
             generation,
+            grace,
             process,
             stdin: outbox.clone(),
             writer: tokio::spawn(writer.run(stdin)),
@@ -177,6 +200,7 @@ async fn read(
 
 struct Supervisor {
     generation: Generation,
+    grace: Grace,
     process: Box<dyn ChildWrapper>,
     stdin: Outbox,
     writer: JoinHandle<()>,
@@ -223,7 +247,7 @@ impl Supervisor {
             reason = gone(&mut self.reported) => Cause::Unwritable(reason),
         };
         // An exit closes the pipes a moment before it can be waited for, and says more.
-        match timeout(DRAIN, self.process.wait()).await {
+        match timeout(self.grace.drain, self.process.wait()).await {
             Ok(status) => Cause::Exited(status),
             Err(_) => cause,
         }
@@ -231,11 +255,11 @@ impl Supervisor {
 
     async fn wind_down(&mut self) -> String {
         self.stdin.close();
-        if let Ok(status) = timeout(GRACE_AFTER_EOF, self.process.wait()).await {
+        if let Ok(status) = timeout(self.grace.after_eof, self.process.wait()).await {
             return describe(status);
         }
         self.terminate();
-        if let Ok(status) = timeout(GRACE_AFTER_TERM, self.process.wait()).await {
+        if let Ok(status) = timeout(self.grace.after_term, self.process.wait()).await {
             return describe(status);
         }
         if let Err(error) = self.process.start_kill() {
@@ -256,7 +280,7 @@ impl Supervisor {
     fn terminate(&self) {}
 
     async fn last_words(&mut self) -> Option<String> {
-        if !self.reader.is_finished() && timeout(DRAIN, &mut self.reader).await.is_err() {
+        if !self.reader.is_finished() && timeout(self.grace.drain, &mut self.reader).await.is_err() {
             self.drained.cancel();
             if let Err(error) = (&mut self.reader).await {
                 tracing::warn!(%error, "the reader of codex failed");
@@ -267,7 +291,7 @@ impl Supervisor {
     }
 }
 
-async fn gone(reported: &mut UnboundedReceiver<Report>) -> String {
+pub(crate) async fn gone(reported: &mut UnboundedReceiver<Report>) -> String {
     loop {
         match reported.recv().await {
             Some(Report::Gone { reason }) => return reason,

@@ -6,6 +6,8 @@ mod tests;
 
 use crate::cmd::doctor::setup::{Setup, absolute};
 use crate::cmd::{doctor, explain, login, map, replay};
+use crate::connect::Target;
+use crate::connect::address::{Address, NotAnAddress};
 use crate::core::codex::Preset;
 use crate::core::settings::Settings;
 use crate::core::sign_in::{Means, Program, Secret};
@@ -54,6 +56,8 @@ Environment:
   INITIAL_AGENT_MODE   read-only, auto or full-access for new sessions
   APPSERVER_ACP_STOP_GRACE  like --stop-grace
   APPSERVER_ACP_TRACE  like --trace
+  APPSERVER_ACP_CONNECT  like --connect
+  APPSERVER_ACP_CONNECT_TOKEN  the token that such an app-server wants (its --ws-auth)
   RUST_LOG             a log filter, instead of -v";
 
 /// An ACP agent that drives Codex, and keeps account of work that outlives the turn.
@@ -88,6 +92,10 @@ struct CodexArgs {
     /// The codex program: a path, or a name to look up on PATH [env: CODEX_PATH]
     #[arg(long, value_name = "PATH")]
     codex: Option<PathBuf>,
+    /// Use an app-server that already runs: unix:PATH or ws://127.0.0.1:PORT. Its settings hold, not
+    /// those of -c; what it runs outlives us [env: APPSERVER_ACP_CONNECT]
+    #[arg(long, value_name = "ADDRESS")]
+    connect: Option<Address>,
     /// A codex setting; may be given several times
     #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
     config: Vec<String>,
@@ -122,6 +130,8 @@ struct Environment {
     no_browser: bool,
     codex_key: Option<Secret>,
     openai_key: Option<Secret>,
+    connect: Option<String>,
+    connect_token: Option<Secret>,
 }
 
 /// Runs the program.
@@ -220,11 +230,20 @@ impl AgentArgs {
                 .context("read APPSERVER_ACP_STOP_GRACE")?,
             (None, None) => plain.stop_grace,
         };
+        let connect = self.codex.target(environment).context("read APPSERVER_ACP_CONNECT")?;
+        if connect.is_some() && !overrides.is_empty() {
+            tracing::warn!(
+                "-c, CODEX_CONFIG and MODEL_PROVIDER have no effect on an app-server that runs already"
+            );
+        }
+        let sign_in = self.codex.means(environment);
+        let address = connect.as_ref().map(|it| it.address.to_string());
         Ok(Options {
             codex: self.codex.sought(environment),
             overrides,
+            connect,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
-            settings: Settings { preset, stop_grace: grace, sign_in: self.codex.means(environment), ..plain },
+            settings: Settings { preset, stop_grace: grace, sign_in, connect: address, ..plain },
         })
     }
 }
@@ -233,6 +252,7 @@ impl CodexArgs {
     /// Adds what was said after the subcommand, which comes later and so wins.
     fn extend(&mut self, later: Self) {
         self.codex = later.codex.or(self.codex.take());
+        self.connect = later.connect.or(self.connect.take());
         self.config.extend(later.config);
     }
 
@@ -242,6 +262,13 @@ impl CodexArgs {
             path: environment.path.clone(),
             extensions: environment.extensions.clone(),
         }
+    }
+
+    /// The app-server that runs already, if one is named.
+    fn target(&self, environment: &Environment) -> Result<Option<Target>, NotAnAddress> {
+        let named = environment.connect.as_deref().filter(|_| self.connect.is_none());
+        let address = named.map(str::parse).transpose()?.or(self.connect.clone());
+        Ok(address.map(|address| Target { address, token: environment.connect_token.clone() }))
     }
 
     /// What there is to sign in with.
@@ -293,6 +320,8 @@ impl Environment {
             no_browser: text("NO_BROWSER").is_some(),
             codex_key: text("CODEX_API_KEY").map(Secret::new),
             openai_key: text("OPENAI_API_KEY").map(Secret::new),
+            connect: text("APPSERVER_ACP_CONNECT"),
+            connect_token: text("APPSERVER_ACP_CONNECT_TOKEN").map(Secret::new),
         }
     }
 }

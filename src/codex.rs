@@ -24,6 +24,7 @@ mod request;
 mod shell;
 mod standing;
 mod tool;
+mod turn;
 mod user;
 
 #[cfg(test)]
@@ -73,6 +74,8 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Edge {
     client: ClientInfo,
+    /// Threads outlive their subscribers by so many seconds; `None`: as Codex has it.
+    kept: Option<u64>,
     generation: Option<Generation>,
     calls: BTreeMap<CodexCallId, &'static str>,
     owed: BTreeMap<RequestId, Owed>,
@@ -81,7 +84,12 @@ pub struct Edge {
 impl Edge {
     /// An edge before its first process.
     pub fn new(client: ClientInfo) -> Self {
-        Self { client, generation: None, calls: BTreeMap::new(), owed: BTreeMap::new() }
+        Self { client, kept: None, generation: None, calls: BTreeMap::new(), owed: BTreeMap::new() }
+    }
+
+    /// Threads that are loaded for us stay loaded for so many seconds without a subscriber.
+    pub fn keeping(self, seconds: Option<u64>) -> Self {
+        Self { kept: seconds, ..self }
     }
 
     /// A new process: forgets the calls and requests of the former one.
@@ -139,7 +147,7 @@ impl Edge {
     pub fn call(&mut self, call: CodexCallId, request: &CodexRequest) -> String {
         let method = request.method();
         self.calls.insert(call, method);
-        let params = request::encode_params(request, &self.client);
+        let params = request::encode_params(request, &self.client, self.kept);
         json!({"id": call.0, "method": method, "params": params}).to_string()
     }
 

@@ -10,6 +10,7 @@ pub mod ask;
 pub mod asked;
 mod asking;
 mod asks;
+pub(crate) mod away;
 mod beginning;
 mod beside;
 mod children;
@@ -137,9 +138,9 @@ impl Core {
             name: None,
         };
         Self {
+            link: Link::to(settings.connect.clone()),
             settings,
             client,
-            link: Link::default(),
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
@@ -161,6 +162,9 @@ impl Core {
     /// Takes one input; what has to be done is added to `out`, in order.
     pub fn step(&mut self, now: Tick, input: Input, out: &mut Effects) {
         self.dispatch(now, input, out);
+        if self.is_leaving() && self.link.address().is_some() {
+            self.part(now, out);
+        }
         self.settle(now, out);
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);

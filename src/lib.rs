@@ -7,6 +7,7 @@ pub mod child;
 pub mod cli;
 pub mod cmd;
 pub mod codex;
+pub mod connect;
 pub mod core;
 pub mod envelope;
 pub mod locate;

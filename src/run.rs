@@ -4,6 +4,7 @@
 
 mod event;
 mod inputs;
+mod link;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod world;
@@ -11,6 +12,7 @@ mod world;
 use crate::bridge::Bridge;
 use crate::bridge::departure::{Departure, Note};
 use crate::child::FromChild;
+use crate::connect::Target;
 use crate::core::ids::Tick;
 use crate::core::settings::Settings;
 use crate::locate::Sought;
@@ -23,6 +25,7 @@ use crate::trace::rules::rules_of;
 use crate::trace::{Record, Trace};
 use event::Event;
 use inputs::{Gate, Sources};
+use link::Source;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -56,6 +59,8 @@ pub struct Options {
     pub codex: Sought,
     /// `key=value` of Codex's `-c`.
     pub overrides: Vec<String>,
+    /// The app-server that runs already and is used instead.
+    pub connect: Option<Target>,
     /// Where to write the trace.
     pub trace: Option<PathBuf>,
     pub settings: Settings,
@@ -172,8 +177,11 @@ async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result
     let mut inputs = std::pin::pin!(inputs::merge(sources, Rc::clone(&gate)).map_err(RunError::Runtime)?);
     let nonce = options.settings.nonce.clone();
     let mut bridge = Bridge::new(options.settings);
-    let program = (options.codex, options.overrides, nonce);
-    let mut world = World::new(outbox.clone(), program, children, world_events);
+    let source = match options.connect {
+        Some(target) => Source::Running(target),
+        None => Source::Program { codex: options.codex, overrides: options.overrides },
+    };
+    let mut world = World::new(outbox.clone(), (source, nonce), children, world_events);
     let mut trace = trace;
     let mut departures = Vec::new();
     let mut signalled = false;

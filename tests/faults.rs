@@ -10,6 +10,8 @@ mod cancels;
 mod children;
 #[path = "faults/commands.rs"]
 mod commands;
+#[path = "faults/connected.rs"]
+mod connected;
 #[path = "faults/deaths.rs"]
 mod deaths;
 #[path = "faults/hangs.rs"]

@@ -11,8 +11,6 @@ pub enum Dropped {
     Undeclared,
     /// v1: waits for its terminal, which is the next update, and goes out together with it.
     HeldForTerminal,
-    /// v1: the client sent this prompt itself and shows it already.
-    EchoOfPrompt,
     /// v1: the whole text is what was streamed already.
     AlreadySent,
     /// It belongs to a tool call that was never opened here, or is closed.

@@ -5,7 +5,7 @@ use super::decode::{self, SessionParams};
 use super::error::{RpcError, rpc_error};
 use super::method;
 use super::params::read;
-use super::{Edge, OpenAsk, OpenRequest, Read, Speaks, initialize, line, v1};
+use super::{Edge, OpenAsk, Read, Speaks, initialize, line, v1};
 use crate::core::ask::Answer;
 use crate::core::effect::Anomaly;
 use crate::core::failure::Failure;
@@ -72,7 +72,7 @@ impl Edge {
         match decode::request(version, method, params) {
             Ok(request) => {
                 let session = session_of(&request).cloned();
-                self.open.insert(id.clone(), OpenRequest { method, session });
+                self.open.insert(id.clone(), session);
                 Read::Input(FromClient::Request { ticket: Ticket::open(id, method), request })
             }
             Err(Failure::InvalidParams(why)) => {

@@ -1,11 +1,17 @@
-use super::{Child, FromChild, Program};
+use super::{Child, FromChild, Grace, Program};
 use crate::core::ids::Generation;
 use crate::transport::Frame;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
+
+/// Only a test that fails waits this long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What has to come comes by itself, however slow the machine is.
+const PATIENT: Grace = Grace { drain: PATIENCE, after_eof: PATIENCE, after_term: PATIENCE };
+/// For a step that has to be in vain.
+const SHORT: Duration = Duration::from_millis(50);
 
 /// A `codex` made of a shell script, and what comes from it.
 struct Rig {
@@ -15,19 +21,22 @@ struct Rig {
 }
 
 fn start(script: &str) -> Rig {
+    start_with(PATIENT, script)
+}
+
+fn start_with(grace: Grace, script: &str) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("codex");
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::program::script(&path, script).unwrap();
     let (sender, events) = mpsc::channel(8);
     let program = Program { path, overrides: vec!["a=1".to_owned(), "b=\"x\"".to_owned()], run: None };
-    let child = Child::start(&program, Generation(3), sender).unwrap();
+    let child = Child::start_with(grace, &program, Generation(3), sender).unwrap();
     Rig { child, events, _dir: dir }
 }
 
 impl Rig {
     async fn next(&mut self) -> String {
-        let event = timeout(Duration::from_secs(20), self.events.recv()).await.expect("something comes");
+        let event = timeout(PATIENCE, self.events.recv()).await.expect("something comes");
         match event {
             None => "end".to_owned(),
             Some(FromChild::Frame { generation: Generation(3), frame: Frame::Line(line) }) => {
@@ -69,7 +78,8 @@ async fn a_signal_is_named() {
 
 #[tokio::test]
 async fn a_descendant_that_holds_the_pipes_does_not_hold_the_death() {
-    let mut rig = start("sleep 60 & echo $!; echo why >&2; exit 1");
+    let grace = Grace { drain: SHORT, ..PATIENT };
+    let mut rig = start_with(grace, "sleep 60 & echo $!; echo why >&2; exit 1");
     let pid = rig.next().await;
     assert_eq!(rig.next().await, "died: exit code 1, stderr Some(\"why\")");
     kill(&pid);
@@ -77,7 +87,7 @@ async fn a_descendant_that_holds_the_pipes_does_not_hold_the_death() {
 
 #[tokio::test]
 async fn a_descendant_that_writes_on_and_on_does_not_hold_the_death() {
-    let mut rig = start("echo $$; yes & yes >&2 & exit 1");
+    let mut rig = start_with(Grace { drain: SHORT, ..PATIENT }, "echo $$; yes & yes >&2 & exit 1");
     let group = rig.next().await;
     let mut last = String::new();
     for _ in 0..5_000_000 {
@@ -102,8 +112,8 @@ async fn end_closes_stdin_first() {
 
 #[tokio::test]
 async fn end_terminates_what_ignores_the_end_of_stdin() {
-    let mut rig =
-        start("exec 2>/dev/null; trap 'echo term; exit 9' TERM; echo up; while :; do sleep 0.02; done");
+    let script = "exec 2>/dev/null; trap 'echo term; exit 9' TERM; echo up; while :; do sleep 0.02; done";
+    let mut rig = start_with(Grace { after_eof: SHORT, ..PATIENT }, script);
     assert_eq!(rig.next().await, "up");
     rig.child.end();
     assert_eq!(rig.next().await, "term");
@@ -112,11 +122,13 @@ async fn end_terminates_what_ignores_the_end_of_stdin() {
 
 #[tokio::test]
 async fn end_kills_the_group_of_what_ignores_everything() {
-    let mut rig = start("trap '' TERM; sleep 60 & echo $!; while :; do sleep 0.02; done");
+    let grace = Grace { drain: SHORT, after_eof: SHORT, after_term: SHORT };
+    let mut rig = start_with(grace, "trap '' TERM; sleep 60 & echo $!; while :; do sleep 0.02; done");
     let helper = rig.next().await;
     rig.child.end();
     assert_eq!(rig.next().await, "died: signal 9, stderr None");
-    assert!(!std::path::Path::new(&format!("/proc/{helper}/fd/0")).exists(), "{helper} is gone too");
+    // Its signal has gone out; it is gone when it has taken it.
+    until(|| !std::path::Path::new(&format!("/proc/{helper}/fd/0")).exists()).await;
 }
 
 #[tokio::test]
@@ -130,7 +142,8 @@ async fn a_dropped_child_is_ended() {
 
 #[tokio::test]
 async fn closed_output_is_an_end() {
-    let mut rig = start("echo up; exec >&-; read line; exit 6");
+    let grace = Grace { drain: SHORT, ..PATIENT };
+    let mut rig = start_with(grace, "echo up; exec >&-; read line; exit 6");
     assert_eq!(rig.next().await, "up");
     assert_eq!(rig.next().await, "died: closed its output, exit code 6, stderr None");
 }
@@ -141,6 +154,15 @@ async fn what_is_no_program_says_so() {
     let program = Program { path: "/nonexistent/codex".into(), overrides: Vec::new(), run: None };
     let error = Child::start(&program, Generation(1), sender).unwrap_err().to_string();
     assert!(error.starts_with("/nonexistent/codex could not be started: No such file"), "{error}");
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let so = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, so).await.expect("it becomes so");
 }
 
 fn kill(pid: &str) {

@@ -96,3 +96,23 @@ fn the_grace_of_a_stop_is_in_seconds_and_the_flag_wins() {
         assert!(error.contains("APPSERVER_ACP_STOP_GRACE") && error.contains("from 0 to 60"), "{error}");
     }
 }
+
+#[test]
+fn an_app_server_that_runs_is_named_by_a_flag_or_a_variable_and_the_flag_wins() {
+    let connect = |flags: &[&str], variable: Option<&str>| {
+        let cli =
+            Cli::try_parse_from(std::iter::once(&"a").chain(flags)).map_err(|error| error.to_string())?;
+        let environment = Environment { connect: variable.map(str::to_owned), ..Environment::default() };
+        let options = cli.agent.options(&environment).map_err(|error| format!("{error:#}"))?;
+        assert_eq!(options.settings.connect, options.connect.as_ref().map(|it| it.address.to_string()));
+        Ok::<_, String>(options.settings.connect)
+    };
+    assert_eq!(connect(&[], None), Ok(None));
+    assert_eq!(connect(&[], Some("unix:/a")), Ok(Some("unix:/a".to_owned())));
+    assert_eq!(connect(&["--connect", "unix:/b"], Some("unix:/a")), Ok(Some("unix:/b".to_owned())));
+    assert_eq!(connect(&["--connect", "unix:/b"], Some("wss://x:1")), Ok(Some("unix:/b".to_owned())));
+    let error = connect(&["--connect", "wss://127.0.0.1:1"], None).unwrap_err();
+    assert!(error.contains("--connect") && error.contains("forward its port"), "{error}");
+    let error = connect(&[], Some("ws://example.org:1")).unwrap_err();
+    assert!(error.contains("APPSERVER_ACP_CONNECT") && error.contains("another machine"), "{error}");
+}

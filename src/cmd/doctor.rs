@@ -128,6 +128,7 @@ async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, Strin
         let line = match heard.recv().await {
             Some(FromChild::Frame { frame: Frame::Line(line), .. }) => line,
             Some(FromChild::Frame { frame: Frame::Oversized, .. }) => continue,
+            Some(FromChild::NotStarted { message, .. }) => return Err(message),
             Some(FromChild::Died { how, stderr, .. }) => {
                 let last_words = stderr.map(|it| format!("; {it}")).unwrap_or_default();
                 return Err(format!("it ended: {how}{last_words}"));

@@ -3,7 +3,7 @@
 mod delta;
 mod hook;
 mod limits;
-mod notice;
+pub(super) mod notice;
 mod review;
 mod thread;
 

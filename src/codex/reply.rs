@@ -7,6 +7,7 @@ use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use super::standing;
+use super::turn::WireTurn;
 use crate::core::codex::{
     CodexReply, HistoryItem, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
@@ -43,7 +44,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         }
         "turn/start" => {
             let WireTurnStarted { turn } = decode_json(result)?;
-            Ok(CodexReply::Turn(TurnId::new(turn.id)))
+            Ok(CodexReply::Turn(turn.id()))
         }
         "turn/steer" => {
             let WireSteered { turn_id } = decode_json(result)?;
@@ -134,26 +135,24 @@ struct WireOpened<'a> {
     collaboration_mode: Option<&'a RawValue>,
     active_permission_profile: Option<WireProfile>,
     service_tier: Option<String>,
-    initial_turns_page: Option<WireTurns>,
+    #[serde(borrow)]
+    initial_turns_page: Option<WireTurns<'a>>,
 }
 
 #[derive(Deserialize)]
-struct WireTurns {
-    data: Vec<WireTurn>,
-}
-
-impl WireTurns {
-    fn running(self) -> Option<TurnId> {
-        let newest = self.data.into_iter().next()?;
-        (newest.status.as_deref() == Some("inProgress")).then(|| TurnId::new(newest.id))
-    }
+struct WireTurns<'a> {
+    #[serde(borrow)]
+    data: Vec<WireTurn<'a>>,
 }
 
 fn opened(wire: WireOpened<'_>) -> CodexReply {
+    let newest = wire.initial_turns_page.and_then(|page| page.data.into_iter().next());
+    let turn = newest.as_ref().filter(|it| it.runs()).map(WireTurn::id);
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
-        turn: wire.initial_turns_page.and_then(WireTurns::running),
+        turn,
+        over: newest.filter(|it| !it.runs()).map(|it| Box::new((it.id(), it.end()))),
         thread: ThreadId::new(wire.thread.id),
         cwd: wire.cwd,
         holds: Holds {
@@ -254,14 +253,9 @@ fn history_item((idx, wire): (usize, WireEntry<'_>)) -> Result<HistoryItem, Misf
 }
 
 #[derive(Deserialize)]
-struct WireTurnStarted {
-    turn: WireTurn,
-}
-
-#[derive(Deserialize)]
-struct WireTurn {
-    id: String,
-    status: Option<String>,
+struct WireTurnStarted<'a> {
+    #[serde(borrow)]
+    turn: WireTurn<'a>,
 }
 
 #[derive(Deserialize)]

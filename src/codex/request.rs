@@ -15,15 +15,16 @@ use serde_json::{Map, Value, json};
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
 const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
 
-/// The `params` of `request`. A field that keeps Codex's own setting is not there.
-pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Value {
+/// The `params` of `request`. A field that keeps Codex's own setting is not there. `kept`: seconds that a
+/// thread outlives its subscribers.
+pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: Option<u64>) -> Value {
     match request {
         CodexRequest::Initialize => json!({
             "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
             "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
         }),
         CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, choices } => {
-            let mut params = thread_start(cwd, roots, mcp_servers, choices);
+            let mut params = thread_start(cwd, roots, config(mcp_servers, kept), choices);
             params.instruct(instructions.as_ref());
             params.done()
         }
@@ -36,9 +37,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo) -> Valu
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
-            if !mcp_servers.is_empty() {
-                params.add("config", Some(json!({"mcp_servers": encode_mcp_servers(mcp_servers)})));
-            }
+            params.add("config", Some(config(mcp_servers, kept)).filter(|it| !it.is_empty()));
             params.done()
         }
         CodexRequest::ThreadList { cwd, cursor, limit } => {
@@ -153,11 +152,19 @@ fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
-fn thread_start(cwd: &str, roots: &[String], mcp_servers: &[McpServer], choices: &Choices) -> Params {
+/// Settings of the configuration that hold for one thread.
+fn config(mcp_servers: &[McpServer], kept: Option<u64>) -> Map<String, Value> {
     let mut config = Map::new();
     if !mcp_servers.is_empty() {
         config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
     }
+    if let Some(seconds) = kept {
+        config.insert("thread_unload_delay_secs".to_owned(), Value::from(seconds));
+    }
+    config
+}
+
+fn thread_start(cwd: &str, roots: &[String], mut config: Map<String, Value>, choices: &Choices) -> Params {
     // `thread/start` has no field for it.
     if let Some(effort) = &choices.effort {
         config.insert("model_reasoning_effort".to_owned(), Value::from(effort.as_str()));

@@ -142,6 +142,7 @@ impl Core {
                     self.timers.arm(now.plus(MODELS_BOUND), Timer::Models);
                 }
                 self.read_account(now, out);
+                self.connected_again(now, out);
             }
             Err(error) => {
                 let generation = self.link.generation();

@@ -270,6 +270,7 @@ impl Session {
             commands: self.ledger.items(|call| call.live().is_some()).len(),
             standing: self.ledger.items(|call| call.standing().is_some()).len(),
             codex: cx.link.codex.as_deref(),
+            address: cx.link.address(),
             protocol: match cx.version() {
                 Version::V1 => 1,
                 Version::V2 => 2,

@@ -14,6 +14,7 @@ use super::effect::{Anomaly, Effects};
 use super::ids::{RequestId, SessionId, ThreadId, Tick, TurnId};
 use super::kids::{Face, Kin};
 use super::link::Purpose;
+use super::request::Place;
 use super::session::{History, Session};
 use super::timer::Timer;
 use std::collections::BTreeMap;
@@ -263,10 +264,9 @@ impl Core {
     fn announce(&mut self, now: Tick, parent: &SessionId, thread: &ThreadId, face: Face, out: &mut Effects) {
         let is_native = self.client.subagents;
         let Some(above) = self.sessions.get(parent) else { return };
-        let mut place = above.place.clone();
-        if let Some(cwd) = &face.cwd {
-            place.cwd.clone_from(cwd);
-        }
+        // Its tools and instructions are its parent's affair.
+        let place =
+            Place { cwd: face.cwd.clone().unwrap_or_else(|| above.place.cwd.clone()), ..Place::default() };
         let opened = ThreadOpened {
             thread: thread.clone(),
             cwd: place.cwd.clone(),
@@ -274,6 +274,7 @@ impl Core {
             holds: Holds::default(),
             active: false,
             turn: None,
+            over: None,
         };
         let mut child = Session::new(&opened, place, History::Known);
         let root = root_of(parent, above);

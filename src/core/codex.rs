@@ -218,6 +218,8 @@ pub struct ThreadOpened {
     pub active: bool,
     /// The turn that runs, where Codex says which.
     pub turn: Option<TurnId>,
+    /// The newest turn, if it is over.
+    pub over: Option<Box<(TurnId, TurnEnd)>>,
 }
 
 /// The settings that a thread has.

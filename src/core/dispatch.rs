@@ -37,6 +37,10 @@ impl Core {
                 self.lost(now, generation, Loss { message, stderr: None, was_running: false }, out);
             }
             FromCodex::Died { generation, how, stderr } => {
+                if let Some(address) = self.link.address() {
+                    let message = self.link.lost_in_words(now, address, &how);
+                    return self.lost(now, generation, Loss { message, stderr, was_running: true }, out);
+                }
                 let what = match self.link.watch.observed() {
                     Some(observed) => format!("{observed}; it was ended ({how})"),
                     None => format!("the codex app-server ended ({how})"),
@@ -112,6 +116,7 @@ impl Core {
                 Timer::LeaveBound => self.end_codex(now, out),
                 Timer::EndBound => self.exit(out),
                 Timer::Silence => self.silence(now, out),
+                Timer::Reconnect => self.reconnect(now, out),
             }
         }
     }

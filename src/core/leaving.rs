@@ -96,6 +96,9 @@ impl Core {
             out.refuse(ticket, failure.clone());
         }
         self.children.lost();
+        if self.link.address().is_some() {
+            return self.connection_lost(now, &failure, was_running, out);
+        }
         self.each(now, out, |session, cx| {
             session.unwatch_all(cx);
             session.app_server_lost(cx, &failure, was_running, generation);
@@ -167,7 +170,8 @@ impl Core {
         self.exit_if_alone(out);
     }
 
-    /// D9: every session closes, then the app-server ends, then we do.
+    /// D9: every session closes, then the app-server ends, then we do. One that runs without us is
+    /// left as it is.
     pub(super) fn leave(&mut self, now: Tick, code: i32, out: &mut Effects) {
         if let Some(leaving) = &mut self.leaving {
             // A signal joins what the end of the client's input began, and names the exit code.
@@ -178,10 +182,12 @@ impl Core {
         }
         self.leaving = Some(Leaving { code, ending: false, said: false });
         self.link.retire();
-        for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
-            self.announce_waiting(now, &session, out);
+        if self.link.address().is_none() {
+            for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
+                self.announce_waiting(now, &session, out);
+            }
+            self.each(now, out, |session, cx| session.close(cx, None));
         }
-        self.each(now, out, |session, cx| session.close(cx, None));
         self.timers.arm(now.plus(LEAVE_BOUND), Timer::LeaveBound);
         self.exit_if_alone(out);
     }

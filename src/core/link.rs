@@ -22,6 +22,9 @@ const CRASH_WINDOW: u64 = 60_000;
 /// What is said of the last of them.
 pub(crate) const TOO_OFTEN: &str = "; that was once too often within a minute, so it is not started again for now; run `appserver-acp doctor` to see why";
 
+/// The same of a connection.
+pub(crate) const LOST_TOO_OFTEN: &str = "; that was once too often within a minute, so it is not connected to again for now; run `appserver-acp doctor` to see why";
+
 /// Why we asked, and who waits.
 #[derive(Debug)]
 pub(crate) enum Purpose {
@@ -174,6 +177,10 @@ pub(crate) struct Link {
     pub(crate) watch: Watch,
     /// Version of the app-server, as it says itself.
     pub(crate) codex: Option<String>,
+    /// Where the app-server is that runs already; `None`: it is a child of ours.
+    address: Option<String>,
+    /// Tries to connect to it in a row that failed.
+    tries: u32,
 }
 
 impl Default for Link {
@@ -190,11 +197,28 @@ impl Default for Link {
             ran: false,
             watch: Watch::default(),
             codex: None,
+            address: None,
+            tries: 0,
         }
     }
 }
 
 impl Link {
+    /// To the app-server at `address`, or to one of our own.
+    pub(crate) fn to(address: Option<String>) -> Self {
+        Self { address, ..Self::default() }
+    }
+
+    /// Where the app-server is that runs without us.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// How often in a row it could not be connected to.
+    pub(crate) fn tries(&self) -> u32 {
+        self.tries
+    }
+
     /// Makes sure that an app-server runs or is being started.
     ///
     /// # Errors
@@ -208,10 +232,16 @@ impl Link {
         if self.deaths.len() >= CRASH_LIMIT {
             let (last, stderr) =
                 last.as_ref().map_or(("", None), |it| (it.message.as_str(), it.stderr.clone()));
-            let last = last.strip_suffix(TOO_OFTEN).unwrap_or(last);
+            let last =
+                [TOO_OFTEN, LOST_TOO_OFTEN].iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
+            let what = match &self.address {
+                None => format!("ended {CRASH_LIMIT} times within a minute and is not started again for now"),
+                Some(_) => format!(
+                    "was lost {CRASH_LIMIT} times within a minute and is not connected to again for now"
+                ),
+            };
             let message = format!(
-                "the codex app-server ended {CRASH_LIMIT} times within a minute and is not started again for now; \
-                 run `appserver-acp doctor` to see why, then try again; the last time: {last}"
+                "the codex app-server {what}; run `appserver-acp doctor` to see why, then try again; the last time: {last}"
             );
             return Err(Failure::AppServer { message, stderr });
         }
@@ -260,6 +290,7 @@ impl Link {
     /// `initialize` was answered: what waited goes out, in order.
     pub(crate) fn ready(&mut self, out: &mut Effects) {
         self.phase = Phase::Ready;
+        self.tries = 0;
         for (call, request) in self.backlog.drain(..) {
             out.push(Effect::Call { call, request });
         }
@@ -289,8 +320,9 @@ impl Link {
     /// The app-server is gone: everybody who waited, in the order they asked.
     pub(crate) fn lost(&mut self, now: Tick, loss: Loss) -> Vec<Purpose> {
         // One that was never there costs nothing to try again, and its reason is the better one.
-        if loss.was_running {
-            self.deaths.push(now);
+        match loss.was_running {
+            true => self.deaths.push(now),
+            false => self.tries = self.tries.saturating_add(1),
         }
         self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();

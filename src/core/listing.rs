@@ -119,6 +119,7 @@ impl Session {
     pub(crate) fn terminals_refused(&mut self, cx: &mut Cx<'_>, listing: &Listing, message: String) {
         cx.out.anomaly(Anomaly::CodexRefused { method: "thread/backgroundTerminals/list", message });
         self.polls.running = false;
+        self.is_sure(cx);
         if listing.for_resume {
             self.resume_listed(cx);
         } else if std::mem::take(&mut self.polls.again) {
@@ -170,6 +171,7 @@ impl Session {
         if std::mem::take(&mut self.polls.again) {
             self.poll_terminals(cx);
         }
+        self.is_sure(cx);
         if listing.for_resume {
             self.resume_listed(cx);
         }

@@ -73,7 +73,10 @@ impl Session {
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
         self.ask_profiles(cx);
-        self.joins_turn(opened);
+        match self.is_unsure {
+            true => self.rejoin(cx, opened),
+            false => drop(self.joins_turn(opened)),
+        }
         self.held.get_or_insert_with(Vec::new);
         let replay = resuming.replay;
         self.resuming = Some(resuming);
@@ -87,7 +90,7 @@ impl Session {
     }
 
     /// The thread was loaded in mid-turn. Returns whether that is news.
-    fn joins_turn(&mut self, opened: &ThreadOpened) -> bool {
+    pub(crate) fn joins_turn(&mut self, opened: &ThreadOpened) -> bool {
         let is_news = opened.active && matches!(self.front, Front::Idle);
         if is_news {
             let mut turn = Turn::new(opened.turn.clone(), Vec::new());
@@ -263,12 +266,19 @@ impl Session {
         match result {
             Ok(opened) => {
                 self.tie = Tie::Loaded;
-                if self.joins_turn(&opened) {
+                if self.is_unsure {
+                    self.rejoin(cx, &opened);
+                } else if self.joins_turn(&opened) {
                     self.report(cx);
                 }
-                self.read_standing(cx);
+                let is_persons = self.kin.is_none();
+                if is_persons {
+                    self.read_standing(cx);
+                }
                 self.poll_terminals(cx);
-                self.read_skills(cx);
+                if is_persons {
+                    self.read_skills(cx);
+                }
                 self.locals_go_on(cx);
                 self.pump(cx);
             }
@@ -277,6 +287,9 @@ impl Session {
                 let failure = open_failure("thread/resume", Some(&self.id), &error);
                 self.locals_lost(cx, &failure, true);
                 self.refuse_all(cx, &failure);
+                if self.is_unsure {
+                    self.not_rejoined(cx, &failure);
+                }
             }
         }
     }

@@ -301,9 +301,12 @@ impl Session {
             turn.unprompted = false;
         }
         let ours = key.as_ref().and_then(|key| self.prompts.iter().position(|prompt| prompt.key == *key));
-        // A v1 client shows what it sent by itself; what Codex asks a reviewer, nobody said.
+        // A v1 client shows what it sent by itself, also where Codex does not say whose it is; what Codex
+        // asks a reviewer, nobody said.
+        let may_be_ours = key.is_none() && self.prompts.iter().any(|prompt| prompt.stage != Stage::Held);
         let is_shown = match ours {
             Some(_) => cx.version() == Version::V2,
+            None if may_be_ours && cx.version() == Version::V1 => false,
             None => !self.is_reviewing(),
         };
         if is_shown {

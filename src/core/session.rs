@@ -57,6 +57,8 @@ pub(crate) struct Session {
     pub(crate) polls: Polls,
     pub(crate) reads: Reads,
     pub(crate) tie: Tie,
+    /// The connection to an app-server that runs without us was lost, and nobody can say what runs.
+    pub(crate) is_unsure: bool,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
     /// Answers that must not come before what is held back.
@@ -173,6 +175,7 @@ impl Session {
             polls: Polls::default(),
             reads: Reads::default(),
             tie: Tie::Loaded,
+            is_unsure: false,
             held: Some(Vec::new()),
             held_answers: Vec::new(),
             held_end: None,
@@ -331,6 +334,7 @@ impl Session {
 
     fn state(&self) -> State {
         match (&self.front, self.tie) {
+            _ if self.is_unsure => State::Unknown,
             (Front::Active(_), Tie::Lost(_)) => State::Unknown,
             (Front::Active(_), _) if self.waits_for_user() => State::RequiresAction,
             (Front::Active(_), _) => State::Running,

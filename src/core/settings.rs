@@ -16,11 +16,14 @@ pub struct Settings {
     pub stop_grace: u64,
     /// What the environment gives us to sign in with.
     pub sign_in: Means,
+    /// Where the app-server listens that we connect to; `None`: one of our own is started.
+    pub connect: Option<String>,
 }
 
 impl Settings {
     /// Everything as it is without options; `nonce` as above.
     pub fn plain(nonce: impl Into<String>) -> Self {
-        Self { nonce: nonce.into(), preset: None, stop_grace: GRACE, sign_in: Means::default() }
+        let (nonce, sign_in) = (nonce.into(), Means::default());
+        Self { nonce, preset: None, stop_grace: GRACE, sign_in, connect: None }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) commands: usize,
     pub(crate) standing: usize,
     pub(crate) codex: Option<&'a str>,
+    /// Where it runs without us.
+    pub(crate) address: Option<&'a str>,
     pub(crate) protocol: u8,
 }
 
@@ -46,6 +48,12 @@ pub(crate) fn text(facts: &Facts<'_>, account: &Asked<Account>, limits: &Asked<V
             format!("{}, {} by itself", counted(commands, "command"), counted(standing, "thing"))
         }
     };
+    let codex = match (facts.codex.unwrap_or("not known"), facts.address) {
+        (version, None) => version.to_owned(),
+        (version, Some(address)) => {
+            format!("{version}, connected to `{address}`; what it runs outlives this agent")
+        }
+    };
     let rows = [
         ("session", format!("`{}`", facts.session)),
         ("folders", folders.join(", ")),
@@ -57,7 +65,7 @@ pub(crate) fn text(facts: &Facts<'_>, account: &Asked<Account>, limits: &Asked<V
         ("account", account_in_words(account)),
         ("rate limits", limits_in_words(limits)),
         ("running", running),
-        ("Codex", facts.codex.unwrap_or("not known").to_owned()),
+        ("Codex", codex),
         ("appserver-acp", format!("{}, ACP version {}", env!("CARGO_PKG_VERSION"), facts.protocol)),
     ];
     let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();

@@ -50,6 +50,8 @@ pub(crate) enum Timer {
     EndBound,
     /// The app-server was asked something and is silent.
     Silence,
+    /// The connection to an app-server was lost: it is looked for.
+    Reconnect,
 }
 
 impl Timer {
@@ -76,6 +78,7 @@ impl Timer {
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",
             Self::Silence => "the app-server was asked and is silent",
+            Self::Reconnect => "a lost connection is tried again",
         }
     }
 }

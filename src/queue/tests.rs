@@ -100,23 +100,23 @@ async fn stuck(limits: Limits, n_lines: usize) -> usize {
     bytes
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_stops_above_the_cap_is_gone_after_a_while_and_keeps_no_memory() {
-    let stall = Duration::from_millis(20);
+    let stall = Duration::from_secs(30);
     let limits = Limits { high: 50, low: 10, cap: 100, stall, ..Limits::default() };
     assert_eq!(stuck(limits, 20).await, 220, "and not before");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_stopped_below_the_cap_is_gone_when_it_is_passed() {
-    let stall = Duration::from_millis(20);
+    let stall = Duration::from_secs(30);
     let (outbox, writer, mut heard) =
         queue(Limits { high: 50, low: 10, cap: 100, stall, ..Limits::default() });
     let (pipe, _unread) = tokio::io::duplex(8);
     let run = tokio::spawn(writer.run(pipe));
     outbox.push("0123456789".to_owned());
     while !outbox.0.lock().is_stalled {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(stall).await;
     }
     assert!(heard.try_recv().is_err(), "below the cap it may take its time");
     outbox.push("x".repeat(100));
@@ -124,16 +124,16 @@ async fn a_reader_that_stopped_below_the_cap_is_gone_when_it_is_passed() {
     run.await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_is_gone_at_once_where_memory_would_end() {
     let limits = Limits { high: 50, low: 10, cap: 100, runaway: 200, ..Limits::default() };
     assert_eq!(stuck(limits, 20).await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_reads_gets_more_than_the_cap() {
     let (outbox, writer, mut heard) =
-        queue(Limits { high: 50, low: 10, cap: 100, stall: Duration::from_secs(5), ..Limits::default() });
+        queue(Limits { high: 50, low: 10, cap: 100, stall: Duration::from_secs(30), ..Limits::default() });
     let (pipe, mut far) = tokio::io::duplex(64);
     let line = "x".repeat(1 << 20);
     outbox.push(line.clone());

@@ -36,6 +36,9 @@ impl Event {
             Self::Child(FromChild::Frame { generation, frame: Frame::Oversized }) => {
                 Arrival::CodexOversized { generation: *generation }
             }
+            Self::Child(FromChild::NotStarted { generation, message }) => {
+                Arrival::CodexNotStarted { generation: *generation, message }
+            }
             Self::Child(FromChild::Died { generation, how, stderr }) => {
                 Arrival::CodexDied { generation: *generation, how, stderr: stderr.as_deref() }
             }

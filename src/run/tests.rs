@@ -7,16 +7,17 @@ use crate::stop::sweep::sweep;
 use crate::stop::tree::{Marked, Scope};
 use crate::transport::Frame;
 use std::cell::Cell;
-use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
+/// Only a test that fails waits this long. The command of [`STUBBORN`] would live longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What the pipe to the client holds in these tests.
 const PIPE: usize = 1 << 20;
 /// A Codex that takes neither the end of its input nor SIGTERM, and has a command that left its group.
-const STUBBORN: &str =
-    "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\necho $!\nwhile :; do sleep 0.05; done\n";
+const STUBBORN: &str = "trap '' TERM\nsetsid sleep 1000 &\necho $!\nwhile :; do sleep 0.05; done";
 
 /// Processes that were seen to run.
 #[derive(Default)]
@@ -38,8 +39,7 @@ fn runtime() -> Runtime {
 async fn serving(ends: Ends<'_>, run: &str, seen: &Seen, lines: &[String]) -> (Child, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("codex");
-    std::fs::write(&path, STUBBORN).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::program::script(&path, STUBBORN).unwrap();
     let program = Program { path, overrides: Vec::new(), run: Some(format!("{run}.1")) };
     let child = Child::start(&program, Generation(1), ends.children).unwrap();
     seen.codex.set(child.pid());
@@ -57,11 +57,17 @@ fn received(mut client: DuplexStream) -> String {
     text
 }
 
-/// A zombie that nobody has reaped yet is not.
-fn is_alive(pid: Option<u32>) -> bool {
+/// Waits until it is gone: what was killed is so once it had a moment to take that. A zombie that nobody has
+/// reaped yet is gone.
+fn assert_ends(pid: Option<u32>, what: &str) {
     let pid = pid.expect("it was started");
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_alive = || stat().rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'));
+    let start = Instant::now();
+    while is_alive() {
+        assert!(start.elapsed() < PATIENCE, "{what} outlived us");
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -79,17 +85,24 @@ fn a_panic_of_ours_leaves_no_codex_and_the_client_gets_what_was_queued() {
         },
     );
     assert_eq!(outcome.unwrap(), PANICKED);
-    assert!(!is_alive(seen.codex.get()), "Codex outlived us");
-    assert!(!is_alive(seen.command.get()), "a command that left its group outlived us");
+    assert_ends(seen.codex.get(), "Codex");
+    assert_ends(seen.command.get(), "a command that left its group");
     assert_eq!(received(client), format!("{}\n", lines.join("\n")));
 }
 
 #[test]
 fn a_panic_before_any_codex_is_no_other_case() {
-    let start = Instant::now();
+    // A clock that goes on only where everybody waits for it.
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let clock = runtime.handle().clone();
+    let now = || {
+        let _context = clock.enter();
+        Instant::now()
+    };
+    let start = now();
     let (ours, client) = duplex(PIPE);
     let outcome = guarded(
-        runtime(),
+        runtime,
         &run("no-codex"),
         || ours,
         async |ends| {
@@ -99,7 +112,7 @@ fn a_panic_before_any_codex_is_no_other_case() {
     );
     assert_eq!(outcome.unwrap(), PANICKED);
     assert_eq!(received(client), "one\n");
-    assert!(start.elapsed() < FLUSH, "a client that reads makes nobody wait");
+    assert!(now() < start + FLUSH, "a client that reads makes nobody wait");
 }
 
 #[test]
@@ -119,12 +132,12 @@ fn a_client_that_reads_nothing_holds_neither_a_panic_nor_an_end() {
             },
         );
         assert_eq!(outcome.unwrap(), if panics { PANICKED } else { 0 });
-        assert!(!is_alive(seen.codex.get()), "Codex outlived us");
+        assert_ends(seen.codex.get(), "Codex");
         if !panics {
             // Here nobody played the core, which ends the commands of its sessions.
             sweep(&Scope { marked: Marked::Run(run), app_server: None });
         }
-        assert!(!is_alive(seen.command.get()), "a command that left its group outlived us");
+        assert_ends(seen.command.get(), "a command that left its group");
         drop(client);
     }
 }

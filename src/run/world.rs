@@ -3,13 +3,13 @@
 //! Owns the queue to the client and the app-servers that live. Never waits.
 
 use super::event::Event;
+use super::link::{Link, Source};
 use crate::bridge::departure::Departure;
-use crate::child::{Child, FromChild, Program};
+use crate::child::FromChild;
 use crate::core::effect::StopAct;
 use crate::core::ids::{Generation, SessionId, StopId, ThreadId, WatchId};
-use crate::core::input::StopReport;
+use crate::core::input::{StopReport, SweepReport};
 use crate::core::vitals::{WatchAct, WatchReport};
-use crate::locate::{Sought, locate};
 use crate::queue::Outbox;
 use crate::stop::reach::Reach;
 use crate::stop::survey::survey;
@@ -23,13 +23,12 @@ use tokio::sync::mpsc::{Sender, UnboundedSender};
 #[derive(Debug)]
 pub(crate) struct World {
     client: Outbox,
-    overrides: Vec<String>,
-    codex: Sought,
+    source: Source,
     /// Marks everything that runs below our app-servers.
     nonce: String,
     from_children: Sender<FromChild>,
     happened: UnboundedSender<Event>,
-    children: BTreeMap<Generation, Child>,
+    links: BTreeMap<Generation, Link>,
     /// Process ids of app-servers, dead ones too: their descendants outlive them.
     pids: BTreeMap<Generation, u32>,
     /// Started with the first stop.
@@ -41,28 +40,41 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         client: Outbox,
-        (codex, overrides, nonce): (Sought, Vec<String>, String),
+        (source, nonce): (Source, String),
         from_children: Sender<FromChild>,
         happened: UnboundedSender<Event>,
     ) -> Self {
         Self {
             client,
-            overrides,
-            codex,
+            source,
             nonce,
             from_children,
             happened,
-            children: BTreeMap::new(),
+            links: BTreeMap::new(),
             pids: BTreeMap::new(),
             reach: None,
             watch: None,
         }
     }
 
-    /// Lets go of an app-server that has died.
+    /// Lets go of an app-server that has died, or that is not there.
     pub(crate) fn seen(&mut self, event: &Event) {
-        if let Event::Child(FromChild::Died { generation, .. }) = event {
-            self.children.remove(generation);
+        match event {
+            Event::Child(FromChild::Died { generation, .. } | FromChild::NotStarted { generation, .. }) => {
+                let link = self.links.remove(generation);
+                self.pids.extend(link.and_then(|it| it.pid()).map(|pid| (*generation, pid)));
+            }
+            Event::Child(FromChild::Frame { .. })
+            | Event::Client(_)
+            | Event::ClientEof
+            | Event::NotStarted { .. }
+            | Event::ClientQueue(_)
+            | Event::Swept { .. }
+            | Event::Stop { .. }
+            | Event::Surveyed { .. }
+            | Event::Watched { .. }
+            | Event::Signal(_)
+            | Event::Deadline => {}
         }
     }
 
@@ -70,14 +82,14 @@ impl World {
     pub(crate) fn perform(&mut self, departure: Departure) -> Option<i32> {
         match departure {
             Departure::ToClient(line) => self.client.push(line),
-            Departure::ToCodex { generation, line } => match self.children.get(&generation) {
-                Some(child) => child.send(line),
+            Departure::ToCodex { generation, line } => match self.links.get(&generation) {
+                Some(link) => link.send(line),
                 None => tracing::debug!(generation = generation.0, "a line for a codex that is gone"),
             },
             Departure::StartCodex(generation) => self.start(generation),
             Departure::EndCodex(generation) => {
-                if let Some(child) = self.children.get_mut(&generation) {
-                    child.end();
+                if let Some(link) = self.links.get_mut(&generation) {
+                    link.end();
                 }
             }
             Departure::Sweep { generation, threads, whole } => self.sweep(generation, threads, whole),
@@ -91,17 +103,12 @@ impl World {
     }
 
     fn start(&mut self, generation: Generation) {
-        let started = locate(&self.codex).map_err(|error| error.to_string()).and_then(|path| {
-            let program =
-                Program { path, overrides: self.overrides.clone(), run: Some(self.run(generation)) };
-            let child = Child::start(&program, generation, self.from_children.clone());
-            child.map_err(|error| error.to_string())
-        });
-        match started {
-            Ok(child) => {
-                tracing::info!(generation = generation.0, pid = child.pid(), "codex started");
-                self.pids.extend(child.pid().map(|pid| (generation, pid)));
-                self.children.insert(generation, child);
+        let run = self.run(generation);
+        match self.source.start(generation, run, self.from_children.clone()) {
+            Ok(link) => {
+                tracing::info!(generation = generation.0, pid = link.pid(), "codex started");
+                self.pids.extend(link.pid().map(|pid| (generation, pid)));
+                self.links.insert(generation, link);
             }
             Err(message) => {
                 tracing::error!(message, "codex not started");
@@ -111,12 +118,16 @@ impl World {
     }
 
     fn sweep(&self, generation: Generation, threads: Vec<ThreadId>, whole: bool) {
+        if !self.may_signal() {
+            return self.tell(Event::Swept { generation, report: SweepReport::default() });
+        }
         let threads = threads.into_iter().collect();
         let marked = match whole {
             true => Marked::AppServer { run: self.run(generation), threads },
             false => Marked::Threads(threads),
         };
-        let scope = Scope { marked, app_server: self.pids.get(&generation).copied() };
+        let app_server = self.links.get(&generation).and_then(Link::pid);
+        let scope = Scope { marked, app_server: app_server.or(self.pids.get(&generation).copied()) };
         let happened = self.happened.clone();
         tokio::task::spawn_blocking(move || {
             let report = sweep(&scope);
@@ -142,10 +153,22 @@ impl World {
 
     /// Pid of the app-server that was started last. Commands of former ones are below none by now.
     fn app_server(&self) -> Option<u32> {
-        self.pids.values().next_back().copied()
+        let living = self.links.values().next_back().and_then(Link::pid);
+        living.or(self.pids.values().next_back().copied())
+    }
+
+    /// What runs below an app-server of somebody else, on this host or another, is theirs to signal.
+    fn may_signal(&self) -> bool {
+        !self.source.is_foreign() || self.app_server().is_some()
     }
 
     fn stop(&mut self, stop: StopId, act: StopAct) {
+        if !self.may_signal() {
+            if let StopAct::Ask { .. } = act {
+                self.tell(Event::Stop { stop, report: StopReport::NotFound });
+            }
+            return;
+        }
         let app_server = self.app_server();
         let reach = match &self.reach {
             Some(reach) => reach,

@@ -15,23 +15,36 @@ use tokio::time::Instant;
 const WATCH: Duration = Duration::from_millis(50);
 /// Between two looks while it is ended for good, and before a look that found nothing is believed.
 const POLL: Duration = Duration::from_millis(20);
-/// For handlers of the last SIGTERM, and again for each SIGKILL to take effect.
-const BOUND: Duration = Duration::from_millis(500);
-/// The last time that is waited for a fork to become a program of its own; from `WATCH` on.
+/// The longest between two looks at forks that may become programs of their own; the first comes after `WATCH`.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
+/// Looks that find nothing before that is believed while some process is in the middle of its exec.
+const UNREAD_LOOKS: u32 = 25;
 /// A process may fork between the look and the signal.
 const KILL_ROUNDS: u32 = 3;
+
+/// How long is waited while a command is ended for good.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// For handlers of the last SIGTERM.
+    pub(super) term: Duration,
+    /// For each SIGKILL to take effect.
+    pub(super) kill: Duration,
+}
+
+pub(super) const BOUNDS: Bounds =
+    Bounds { term: Duration::from_millis(500), kill: Duration::from_millis(500) };
 
 /// The processes of one command.
 #[derive(Debug)]
 pub(super) struct Pursuit {
     scope: Scope,
+    bounds: Bounds,
     stage: Stage,
     /// When to come back; `None` while nothing is to be done.
     due: Option<Instant>,
-    /// The last look found nothing. A process in the middle of an exec shows no environment for a
-    /// moment, so that the next look decides.
-    in_doubt: bool,
+    /// The last looks that found nothing. A process in the middle of an exec shows no environment, so that
+    /// the next look decides, or the first with nobody in that state.
+    doubts: u32,
     leader: Option<Leader>,
     /// Everything that was ever seen of it, with the command line of then.
     seen: BTreeMap<ProcessKey, Vec<OsString>>,
@@ -88,12 +101,13 @@ pub(super) enum Found {
 
 impl Pursuit {
     /// A pursuit whose first look is due at once.
-    pub(super) fn new(scope: Scope, now: Instant) -> Self {
+    pub(super) fn new(scope: Scope, bounds: Bounds, now: Instant) -> Self {
         Self {
             scope,
+            bounds,
             stage: Stage::Seeking,
             due: Some(now),
-            in_doubt: false,
+            doubts: 0,
             leader: None,
             seen: BTreeMap::new(),
             watched: BTreeSet::new(),
@@ -114,7 +128,7 @@ impl Pursuit {
         match self.stage {
             Stage::Seeking | Stage::Asked { .. } | Stage::Idle => {
                 self.stage = Stage::Finishing;
-                self.in_doubt = false;
+                self.doubts = 0;
                 self.due = Some(now);
             }
             Stage::Finishing | Stage::Terminated { .. } | Stage::Killed { .. } => {}
@@ -129,7 +143,7 @@ impl Pursuit {
             Stage::Asked { settle } => (WATCH, settle.map(|(at, _)| at)),
             Stage::Terminated { until } | Stage::Killed { until, .. } => (POLL, Some(until)),
         };
-        if self.in_doubt || until.is_some_and(|until| until <= now) {
+        if self.doubts > 0 || until.is_some_and(|until| until <= now) {
             return true;
         }
         self.due = Some(now + poll);
@@ -143,12 +157,16 @@ impl Pursuit {
             let line = || processes.command(*key).unwrap_or_default().to_vec();
             self.seen.entry(*key).or_insert_with(line);
         }
-        let is_nothing = members.is_empty();
-        if is_nothing && !std::mem::replace(&mut self.in_doubt, is_nothing) {
+        let is_believed = match self.doubts {
+            0 => false,
+            n => n >= UNREAD_LOOKS || !processes.has_unread(),
+        };
+        if members.is_empty() && !is_believed {
+            self.doubts += 1;
             self.due = Some(now + POLL);
             return Found::Nothing;
         }
-        self.in_doubt = false;
+        self.doubts = 0;
         let found = self.act(processes, &members, now);
         let is_asked = matches!(self.stage, Stage::Asked { .. });
         self.watched = members.into_keys().filter(|key| !is_asked || self.asked.contains(key)).collect();
@@ -185,8 +203,8 @@ impl Pursuit {
             Stage::Asked { settle } if self.asked.iter().any(|key| members.contains_key(key)) => {
                 // What is new may be at work for a handler: it is asked after those before it ended.
                 self.ask_execed(processes, members);
-                let wait = settle.map(|(_, waited)| waited * 4);
-                let wait = wait.filter(|wait| !self.forks.is_empty() && *wait <= SETTLE_MAX);
+                let wait = settle.map(|(_, waited)| SETTLE_MAX.min(waited * 4));
+                let wait = wait.filter(|_| !self.forks.is_empty());
                 let settle = wait.map(|wait| (now + wait, wait));
                 (self.stage, self.due) = (Stage::Asked { settle }, Some(now + WATCH));
                 Found::Nothing
@@ -201,7 +219,8 @@ impl Pursuit {
                 for key in asked_gently(members) {
                     request(processes, key, members[&key], Signal::Term);
                 }
-                (self.stage, self.due) = (Stage::Terminated { until: now + BOUND }, Some(now + POLL));
+                (self.stage, self.due) =
+                    (Stage::Terminated { until: now + self.bounds.term }, Some(now + POLL));
                 Found::Nothing
             }
             Stage::Terminated { .. } => {
@@ -282,7 +301,7 @@ impl Pursuit {
                 self.killed.insert(*key);
             }
         }
-        self.stage = Stage::Killed { rounds: round, until: now + BOUND };
+        self.stage = Stage::Killed { rounds: round, until: now + self.bounds.kill };
         self.due = Some(now + POLL);
     }
 

@@ -5,7 +5,7 @@
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
-use super::pursuit::{Found, Pursuit};
+use super::pursuit::{BOUNDS, Bounds, Found, Pursuit};
 use super::tree::{Marked, Processes, Scope};
 use crate::core::effect::StopAct;
 use crate::core::ids::StopId;
@@ -28,6 +28,7 @@ struct Order {
 
 struct Worker<R> {
     report: R,
+    bounds: Bounds,
     pursuits: BTreeMap<StopId, Pursuit>,
     /// The last look; kept while there is something to stop, so that keys stay comparable.
     processes: Option<Processes>,
@@ -39,8 +40,12 @@ impl Reach {
     /// # Errors
     /// If the system refuses a thread.
     pub fn start(report: impl Fn(StopId, StopReport) + Send + 'static) -> io::Result<Self> {
+        Self::within(BOUNDS, report)
+    }
+
+    fn within(bounds: Bounds, report: impl Fn(StopId, StopReport) + Send + 'static) -> io::Result<Self> {
         let (orders, ordered) = mpsc::channel();
-        let worker = Worker { report, pursuits: BTreeMap::new(), processes: None };
+        let worker = Worker { report, bounds, pursuits: BTreeMap::new(), processes: None };
         std::thread::Builder::new().name("reach".to_owned()).spawn(move || worker.run(&ordered))?;
         Ok(Self(orders))
     }
@@ -82,7 +87,7 @@ impl<R: Fn(StopId, StopReport)> Worker<R> {
         match act {
             StopAct::Ask { thread, item } => {
                 let scope = Scope { marked: Marked::Command { thread, item }, app_server };
-                self.pursuits.insert(stop, Pursuit::new(scope, now));
+                self.pursuits.insert(stop, Pursuit::new(scope, self.bounds, now));
             }
             StopAct::Finish => match self.pursuits.get_mut(&stop) {
                 Some(pursuit) => pursuit.finish(now),

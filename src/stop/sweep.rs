@@ -12,13 +12,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(20);
-/// Half a second for handlers of TERM, and again for KILL to take effect.
-const POLLS: u32 = 25;
+/// While some process is in the middle of its exec, a look that found nothing is not believed for so many
+/// polls.
+const UNREAD_POLLS: u32 = 25;
 /// A process may fork between the look and the signal.
 const KILL_ROUNDS: u32 = 3;
 
+/// Polls that are waited for an effect.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// For handlers of TERM.
+    term: u32,
+    /// For KILL to take effect.
+    kill: u32,
+}
+
+/// Half a second each.
+const BOUNDS: Bounds = Bounds { term: 25, kill: 25 };
+
 /// Ends all processes in `scope`.
 pub fn sweep(scope: &Scope) -> SweepReport {
+    sweep_within(BOUNDS, scope)
+}
+
+fn sweep_within(bounds: Bounds, scope: &Scope) -> SweepReport {
     let mut processes = match Processes::look() {
         Ok(processes) => processes,
         Err(error) => {
@@ -26,22 +43,16 @@ pub fn sweep(scope: &Scope) -> SweepReport {
             return SweepReport::default();
         }
     };
-    let mut members = processes.members(scope);
-    if members.is_empty() {
-        // A process in the middle of an exec shows no environment for a moment.
-        std::thread::sleep(POLL);
-        processes.look_again();
-        members = processes.members(scope);
-    }
+    let mut members = sought(&mut processes, scope);
     let mut seen: BTreeSet<ProcessKey> = members.keys().copied().collect();
     if members.is_empty() {
         return SweepReport::default();
     }
     terminate(&mut processes, &members);
-    wait(&mut processes, &members);
+    wait(&mut processes, &members, bounds.term);
     for _ in 0..KILL_ROUNDS {
         processes.look_again();
-        members = processes.members(scope);
+        members = sought(&mut processes, scope);
         seen.extend(members.keys());
         if members.is_empty() {
             break;
@@ -49,7 +60,7 @@ pub fn sweep(scope: &Scope) -> SweepReport {
         for key in members.keys() {
             signal::send(&mut processes, *key, Signal::Kill);
         }
-        wait(&mut processes, &members);
+        wait(&mut processes, &members, bounds.kill);
     }
     processes.look_again();
     let left = processes.members(scope).len();
@@ -69,9 +80,24 @@ pub fn kill(scope: &Scope) {
         for key in members.keys() {
             signal::send(&mut processes, *key, Signal::Kill);
         }
-        wait(&mut processes, &members);
+        wait(&mut processes, &members, BOUNDS.kill);
         processes.look_again();
     }
+}
+
+/// Those of the last look, or of the next ones if it found none: a process in the middle of its exec shows
+/// no environment.
+fn sought(processes: &mut Processes, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
+    let mut members = processes.members(scope);
+    for n in 0..UNREAD_POLLS {
+        if !members.is_empty() || (n > 0 && !processes.has_unread()) {
+            break;
+        }
+        std::thread::sleep(POLL);
+        processes.look_again();
+        members = processes.members(scope);
+    }
+    members
 }
 
 fn terminate(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
@@ -86,8 +112,8 @@ fn terminate(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
     }
 }
 
-fn wait(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>) {
-    for _ in 0..POLLS {
+fn wait(processes: &mut Processes, members: &BTreeMap<ProcessKey, Role>, polls: u32) {
+    for _ in 0..polls {
         if processes.alive(members.keys().copied()).is_empty() {
             return;
         }

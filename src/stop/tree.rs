@@ -206,6 +206,19 @@ impl Processes {
         self.find(key).map(Process::cmd)
     }
 
+    /// Whether some process shows neither command line nor environment, as each does in the middle of its
+    /// exec: for a moment, or for longer on a busy machine. It may belong to anybody.
+    pub(crate) fn has_unread(&self) -> bool {
+        // Elsewhere these of strangers cannot be read at any time.
+        let is_unread = |process: &Process| {
+            is_alive(process)
+                && process.thread_kind().is_none()
+                && process.cmd().is_empty()
+                && process.environ().is_empty()
+        };
+        cfg!(target_os = "linux") && self.0.processes().values().any(is_unread)
+    }
+
     fn ours(&self, scope: &Scope, is_sought: impl Fn(&Process) -> bool) -> BTreeMap<ProcessKey, Role> {
         let ourselves = std::process::id();
         let above_us: BTreeSet<u32> = self.ancestors(ourselves).collect();
@@ -229,10 +242,12 @@ impl Processes {
     }
 
     fn is_ours(&self, pid: u32, scope: &Scope) -> bool {
+        let ourselves = std::process::id();
         let is_foreign = |above: u32| self.0.process(Pid::from_u32(above)).is_some_and(is_living_codex);
         // A command of ours may run an app-server of its own.
         scope.app_server.is_some_and(|ours| self.ancestors(pid).any(|above| above == ours))
-            || !self.ancestors(pid).any(is_foreign)
+            // What is above ourselves, and how we were called, says nothing of what is below.
+            || !self.ancestors(pid).take_while(|above| *above != ourselves).any(is_foreign)
     }
 
     fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> {

@@ -37,6 +37,8 @@ struct Told<'a> {
     preset: Option<&'static str>,
     stop_grace: u64,
     sign_in: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect: Option<&'a str>,
 }
 
 struct In<'a>(&'a Record<'a>);
@@ -57,6 +59,7 @@ pub(crate) fn of_step(seq: u64, record: &Record<'_>, settings: Option<&Settings>
             preset: it.preset.map(Preset::id),
             stop_grace: it.stop_grace,
             sign_in: settings::of_means(&it.sign_in),
+            connect: it.connect.as_deref(),
         }),
     };
     let mut text = serde_json::to_string(&line).expect("all keys are strings");

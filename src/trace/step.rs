@@ -129,6 +129,7 @@ struct Told {
     stop_grace: Option<u64>,
     #[serde(default)]
     sign_in: Value,
+    connect: Option<String>,
 }
 
 /// Messages stay the text they were: their member order is part of what a decoder may see.
@@ -284,6 +285,7 @@ fn settings(told: Told) -> Result<Settings, StepError> {
         preset,
         stop_grace: told.stop_grace.unwrap_or(plain.stop_grace),
         sign_in: settings::means(&told.sign_in),
+        connect: told.connect,
         ..plain
     })
 }

@@ -95,7 +95,7 @@ async fn right_behind_the_prompt(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         let script = Script::new()
-            .step(exec("sleep 0.5; touch first").id("first").yield_ms(30_000))
+            .step(exec(forever("first")).id("first").yield_ms(30_000))
             .step(exec("touch second").id("second").yield_ms(30_000))
             .step(say("never said"));
         let turn = session.prompt(&script.prompt("go"));

@@ -1,6 +1,5 @@
 //! Every way in which a part of it can end, and that nothing is left behind.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -65,7 +64,7 @@ async fn client_gone_with_terminals(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), BTreeSet::new());
+        crate::live::until_none(&id).await?;
         Ok(())
     })
     .await;
@@ -82,7 +81,7 @@ async fn client_gone_in_mid_turn(version: Version) {
         let id = session.id.clone();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert_eq!(crate::live::commands(&id), BTreeSet::new());
+        crate::live::until_none(&id).await?;
         Ok(())
     })
     .await;
@@ -97,7 +96,7 @@ async fn adapter_terminated(version: Version) {
         client.signal_adapter(Signal::TERM)?;
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(143), "{exit:?}");
-        assert_eq!(crate::live::commands(&id), BTreeSet::new());
+        crate::live::until_none(&id).await?;
         Ok(())
     })
     .await;
@@ -242,10 +241,8 @@ async fn client_gone_while_the_app_server_is_stopped() {
         let session = stage.open(&client).await?;
         with_terminal(&session).await?;
         signal_app_server(stage, Signal::STOP)?;
-        let start = tokio::time::Instant::now();
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
-        assert!(start.elapsed() < Duration::from_secs(9), "left after {:?}", start.elapsed());
         Ok(())
     })
     .await;
@@ -310,11 +307,9 @@ async fn app_server_killed_before_held_prompts(version: Version) {
 async fn no_codex(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version).env("CODEX_PATH", "/no/such/codex")).await?;
-        let start = tokio::time::Instant::now();
         let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
         assert_eq!(error["code"], -32603, "{error}");
         assert!(error.to_string().contains("/no/such/codex"), "{error}");
-        assert!(start.elapsed() < Duration::from_secs(10));
         let exit = client.end().await?;
         assert_eq!(exit.code, Some(0));
         Ok(())
@@ -372,7 +367,7 @@ async fn client_gone_with_what_took_its_marks_off(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         let cmd = "(setsid env -u CODEX_THREAD_ID -u CODEX_TOOL_CALL_ID sh -c \
-                   'trap \"\" TERM; touch up; while :; do sleep 0.1; done' >/dev/null 2>&1 &); sleep 0.2";
+                   'trap \"\" TERM; touch up; while :; do sleep 0.1; done' >/dev/null 2>&1 &); until [ -e up ]; do sleep 0.05; done";
         session.turn(&Script::new().step(exec(cmd).id("loose")).step(say("Done.")).prompt("go")).await?;
         stage.file("up").await?;
         let exit = client.end().await?;
@@ -442,10 +437,11 @@ async fn closed_with_a_subagents_commands(version: Version) {
             stage.file("up").await?;
             let n_requests = stage.model.request_count();
             session.close().await?;
-            let left = Census::of_env("CODEX_TOOL_CALL_ID", "childs");
-            let home = Census::of_env("CODEX_HOME", stage.home.codex_home().display());
-            let left: Vec<_> = left.iter().filter(|it| home.contains(it)).collect();
-            anyhow::ensure!(left.is_empty(), "the subagent's command outlived the session: {left:?}");
+            let of_command = Census::new("CODEX_TOOL_CALL_ID", "childs");
+            let is_gone = |all: &Vec<_>| !all.iter().any(|it| of_command.take().contains(it));
+            let home = Census::new("CODEX_HOME", stage.home.codex_home().display());
+            let left = home.wait(testkit::PATIENCE, is_gone).await;
+            anyhow::ensure!(left.is_ok(), "the subagent's command outlived the session: {left:?}");
             client.call("list", json!({})).await?;
             assert_eq!(stage.model.request_count(), n_requests, "the subagent went on");
             client.end().await?;

@@ -5,7 +5,7 @@ use testkit::model::{Script, exec, say};
 use testkit::processes::{self, Signal};
 
 use crate::session::{Ended, Session};
-use crate::stage::{Casting, Stage, play, wait_for};
+use crate::stage::{Casting, GRACE, Stage, play, wait_for};
 
 in_both_versions!(by_itself, killed_from_outside, killed_from_outside_in_a_tty,);
 
@@ -79,31 +79,46 @@ async fn killed_from_outside_in_a_tty(version: Version) {
 #[tokio::test]
 async fn stopped() {
     let signal = |name: &str| Ended::Signal(name.to_owned());
-    for (cmd, tty, ended, status) in [
-        ("touch up; while :; do sleep 0.1; done", false, signal("SIGTERM"), "failed"),
+    // The last is the grace in seconds: much for what ends when asked, little for what does not.
+    for (cmd, tty, ended, status, grace) in [
+        ("touch up; while :; do sleep 0.1; done", false, signal("SIGTERM"), "failed", "60"),
         // Codex loses the signal of a command in a tty: it is concluded from what was sent.
-        ("touch up; sleep 1000; echo never", true, signal("SIGINT"), "failed"),
+        ("touch up; sleep 1000; echo never", true, signal("SIGINT"), "failed", "60"),
         (
             "trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.1; done",
             false,
             Ended::Code(3),
             "failed",
+            "60",
         ),
-        ("trap 'exit 0' TERM; touch up; while :; do sleep 0.1; done", false, Ended::Code(0), "completed"),
-        ("trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done", false, signal("SIGKILL"), "failed"),
-        ("sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed"),
+        (
+            "trap 'exit 0' TERM; touch up; while :; do sleep 0.1; done",
+            false,
+            Ended::Code(0),
+            "completed",
+            "60",
+        ),
+        (
+            "trap '' TERM INT HUP; touch up; while :; do sleep 0.1; done",
+            false,
+            signal("SIGKILL"),
+            "failed",
+            "1",
+        ),
+        ("sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed", "60"),
         // What left the process group ends with it: `expect` counts what carries its marker.
-        ("setsid sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed"),
+        ("setsid sleep 1000 & touch up; wait", false, signal("SIGTERM"), "failed", "60"),
         (
             "(setsid sh -c 'trap \"\" TERM; sleep 1000' &); touch up; sleep 1000",
             false,
             signal("SIGTERM"),
             "failed",
+            "10",
         ),
-        ("trap '' TERM; touch up; (set -m; sleep 1000 & wait)", false, signal("SIGKILL"), "failed"),
+        ("trap '' TERM; touch up; (set -m; sleep 1000 & wait)", false, signal("SIGKILL"), "failed", "1"),
     ] {
         play(async |stage| {
-            let client = stage.client(Casting::v2()).await?;
+            let client = stage.client(Casting::v2().env(GRACE, grace)).await?;
             let session = stage.open(&client).await?;
             start(stage, &session, cmd, tty).await?;
             session.stop("cmd").await?;

@@ -1,6 +1,11 @@
 //! Which commands of a Codex thread really run, by the marks that Codex gives its commands.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::ensure;
+use testkit::PATIENCE;
+use tokio::time::Instant;
 
 use sysinfo::{Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
@@ -16,6 +21,20 @@ pub(crate) fn commands(thread: &str) -> BTreeSet<String> {
         .filter(|it| variable(it, "CODEX_THREAD_ID=") == Some(thread))
         .filter_map(|it| variable(it, "CODEX_TOOL_CALL_ID=").map(str::to_owned))
         .collect()
+}
+
+/// Waits until no command of the thread has a process: what was killed needs a moment to take that.
+pub(crate) async fn until_none(thread: &str) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let live = commands(thread);
+        if live.is_empty() {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "{live:?} still run");
+        // The system has no event for "a process of this environment ended".
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 fn variable<'a>(process: &'a Process, prefix: &str) -> Option<&'a str> {

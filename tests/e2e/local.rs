@@ -6,8 +6,9 @@ use testkit::belief::Version;
 use testkit::model::{Action, Script, call, exec, found, say};
 use testkit::processes::Census;
 
+use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
-use crate::stage::{Casting, Stage, play, wait_for};
+use crate::stage::{Casting, GRACE, Stage, forever, play, wait_for};
 
 in_both_versions!(
     shown,
@@ -54,12 +55,20 @@ async fn shown(version: Version) {
         assert_eq!(local(stage, &session, "/ps").await?, "No command is running.");
         serve(stage, &session, SERVER).await?;
         session.until_output("web", "ready").await?;
-        let shown = local(stage, &session, "/ps").await?;
         let pid = session.leader("web")?;
+        // Until its child is a program of its own, and what made the file is gone.
+        let of_two = format!("pid {pid}, 2 processes, ");
+        let deadline = tokio::time::Instant::now() + testkit::PATIENCE;
+        let shown = loop {
+            let shown = local(stage, &session, "/ps").await?;
+            if shown.contains(&of_two) || tokio::time::Instant::now() > deadline {
+                break shown;
+            }
+        };
         for part in [
             "**One command is running:**",
             "- **1** `echo ready on port 1; sleep 1000 & touch up; wait`: in the background, for ",
-            &format!("pid {pid}, 2 processes, "),
+            &of_two,
             " % CPU, ",
             "last line: `ready on port 1`",
         ] {
@@ -185,7 +194,7 @@ async fn the_model_is_told(version: Version) {
 #[tokio::test]
 async fn a_grace_of_nothing_is_none() {
     play(async |stage| {
-        let casting = Casting::v2().env("APPSERVER_ACP_STOP_GRACE", "0");
+        let casting = Casting::v2().env(GRACE, "0");
         let client = stage.client(casting).await?;
         let session = stage.open(&client).await?;
         serve(stage, &session, "trap '' TERM; touch up; while :; do sleep 0.1; done").await?;
@@ -214,9 +223,7 @@ async fn the_model_is_woken_for_what_it_does_not_know_and_once() {
         let script = Script::new().step(watched).step(poll).step(say("it ended"));
         let turn = session.prompt(&script.prompt("watch"));
         session.until_listed(&["watched"]).await?;
-        let is_polled =
-            |it: &crate::seen::Seen| (stage.model.request_count() == 2 && !it.wire.is_empty()).then_some(());
-        client.wait("the model's question", is_polled).await?;
+        stage.model.wait_requests(2).await?;
         stage.signal_file("go")?;
         assert_eq!(session.finish(&turn).await?, "end_turn");
         let before = stage.model.request_count();
@@ -224,14 +231,25 @@ async fn the_model_is_woken_for_what_it_does_not_know_and_once() {
         let two = ["a", "b"].map(|id| exec(format!("touch {id}; {}", wait_for("both"))).id(id).yield_ms(250));
         session.turn(&Script::new().step(two).step(say("two")).prompt("two")).await?;
         ensure!(stage.model.request_count() == before + 2, "the end that the model saw woke it");
-        let from = client.look(|it| it.wire.len());
+        // While a turn runs nothing wakes: by its end both have ended, however far apart.
+        let hold = session.prompt(&Script::new().step((Action::gate("hold"), say("held"))).prompt("hold"));
+        stage.model.wait_gate("hold").await?;
         stage.model.push(say("both ended"));
         stage.signal_file("both")?;
-        session.update("the woken turn", from, |update| is_end(update).then_some(())).await?;
-        let heard = stage.model.requests()[before + 2].body["input"].to_string();
+        for id in ["a", "b"] {
+            session.ended(id).await?;
+        }
+        stage.model.open("hold");
+        assert_eq!(session.finish(&hold).await?, "end_turn");
+        let woken = |it: &Seen| {
+            let n_ends = it.updates(&session.id, hold.from).filter(|(_, update)| is_end(update)).count();
+            (n_ends >= 2).then_some(())
+        };
+        client.wait("the woken turn", woken).await?;
+        let heard = stage.model.requests()[before + 3].body["input"].to_string();
         ensure!(heard.matches("ended by itself: exit code 0.").count() == 2, "the model heard {heard}");
         session.at_rest().await?;
-        ensure!(stage.model.request_count() == before + 3, "woken more than once");
+        ensure!(stage.model.request_count() == before + 4, "woken more than once");
         client.end().await?;
         Ok(())
     })
@@ -247,10 +265,18 @@ async fn the_model_is_not_woken_for_ever() {
         let wake = json!({"sessionId": session.id, "configId": "wake", "value": "on"});
         client.call("setOption", wake).await?;
         for n in 0..8 {
-            stage.model.push(exec("sleep 0.5").id(format!("again-{n}")).yield_ms(250));
+            let id = format!("again-{n}");
+            stage.model.push(exec(forever(&id)).id(&id).yield_ms(250));
             stage.model.push(say("and again"));
         }
         session.turn("begin").await?;
+        // One of the prompt, and one of each woken turn.
+        for n in 0..6 {
+            let id = format!("again-{n}");
+            session.until_listed(&[&id]).await?;
+            stage.signal_file(&format!("end-{id}"))?;
+            session.ended(&id).await?;
+        }
         let is_told = |update: &Value| {
             update["title"].as_str().is_some_and(|title| title.contains("5 times")).then_some(())
         };

@@ -17,12 +17,14 @@ macro_rules! in_both_versions {
 mod client;
 mod live;
 mod seen;
+mod server;
 mod session;
 mod stage;
 
 mod approvals;
 mod cancel;
 mod choices;
+mod connected;
 mod decode;
 mod edits;
 mod ends;

@@ -195,7 +195,7 @@ impl Session<'_> {
     /// # Errors
     /// With the difference, when it stays: a command's last process may go a moment after its exit was told.
     pub(crate) async fn at_rest(&self) -> anyhow::Result<()> {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        let deadline = tokio::time::Instant::now() + testkit::PATIENCE;
         loop {
             let live = live::commands(&self.id);
             let found = self.client.change(|it| it.at_rest(&self.id, &live));
@@ -213,15 +213,7 @@ impl Session<'_> {
 
     /// Waits until no command of the session has a process.
     pub(crate) async fn until_dead(&self) -> anyhow::Result<()> {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-        loop {
-            let live = live::commands(&self.id);
-            if live.is_empty() {
-                return Ok(());
-            }
-            ensure!(tokio::time::Instant::now() < deadline, "{live:?} still run");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        live::until_none(&self.id).await
     }
 
     /// The pid of the leader of a command: the one whose group is its own.

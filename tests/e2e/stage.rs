@@ -18,9 +18,6 @@ use tokio::process::Command;
 use crate::client::Client;
 use crate::session::Session;
 
-/// How long processes may take to vanish from the system after the adapter is gone.
-pub(crate) const VANISH: Duration = Duration::from_secs(5);
-
 pub(crate) struct Stage {
     pub(crate) model: Model,
     pub(crate) home: Home,
@@ -31,6 +28,9 @@ pub(crate) struct Stage {
 
 /// Names a python with the packages of `tests/clients/requirements.txt`.
 pub(crate) const PYTHON: &str = "APPSERVER_ACP_TEST_PYTHON";
+
+/// Sets how long the adapter waits for what it asked to end; in seconds.
+pub(crate) const GRACE: &str = "APPSERVER_ACP_STOP_GRACE";
 
 /// How a client introduces itself and its adapter.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ impl Casting {
     /// A v1 client with live terminals, as Zed is.
     pub(crate) fn v1() -> Self {
         let capabilities = json!({"_meta": {"terminal_output": true}});
-        let (program, env) = ("node".into(), Vec::new());
+        // What ends when it is asked to is not to be killed because the machine is slow.
+        let (program, env) = ("node".into(), vec![(GRACE, "30".into())]);
         Self { version: Version::V1, program, script: "v1.mjs", capabilities, env }
     }
 
@@ -94,7 +95,8 @@ pub(crate) async fn play_with(
     if let Err(error) = test(&stage).await.and_then(|()| stage.check()) {
         panic!("{error:#}");
     }
-    none_left.check_within(VANISH).await;
+    // What was killed needs a moment to take that; what was not lives on.
+    none_left.check_within(testkit::PATIENCE).await;
 }
 
 impl Stage {

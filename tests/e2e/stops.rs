@@ -5,8 +5,6 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -15,7 +13,7 @@ use testkit::model::{Action, Script, Step, exec, exec_code, say};
 use testkit::processes::{self, Census, Signal};
 
 use crate::session::Session;
-use crate::stage::{Casting, Stage, play, play_with};
+use crate::stage::{Casting, GRACE, Stage, play, play_with};
 use table::{CASES, Case, End, Told, Way};
 
 /// How the model calls a command.
@@ -60,7 +58,8 @@ async fn ends(mode: Mode, ways: &[Way], sandbox: &str) {
     };
     let configure = |config: Config| config.model(model).sandbox_mode(sandbox);
     play_with(configure, async |stage| {
-        let client = stage.client(Casting::v2()).await?;
+        // Some end when they are asked to, and some never.
+        let client = stage.client(Casting::v2().env(GRACE, "10")).await?;
         let session = stage.open(&client).await?;
         if sandbox != "danger-full-access" && !can_sandbox(&session, mode).await? {
             client.end().await?;
@@ -150,7 +149,7 @@ async fn told(session: &Session<'_>, id: &str) -> anyhow::Result<Told> {
 
 async fn until_left(id: &str, n_left: usize) -> anyhow::Result<()> {
     let census = Census::new("CODEX_TOOL_CALL_ID", id);
-    let left = census.wait(Duration::from_secs(5), |all| all.len() == n_left).await;
+    let left = census.wait(testkit::PATIENCE, |all| all.len() == n_left).await;
     left.map(drop).map_err(|left| anyhow::anyhow!("{n_left} were to be left, and not {left:#?}"))
 }
 
@@ -192,11 +191,10 @@ async fn a_sandbox_that_cannot_be_made() {
         async |stage| {
             let program = stage.home.user_home().join("codex");
             // Where there are none for us either, it is so already.
-            let script = "#!/bin/sh\nunshare --user true || exec \"$REAL_CODEX\" \"$@\"\n\
+            let script = "unshare --user true || exec \"$REAL_CODEX\" \"$@\"\n\
             exec unshare --user --map-root-user sh -c \
-            'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"' \"$REAL_CODEX\" \"$@\"\n";
-            std::fs::write(&program, script)?;
-            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+            'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"' \"$REAL_CODEX\" \"$@\"";
+            testkit::program::script(&program, script)?;
             let casting = Casting::v2().env("CODEX_PATH", program).env("REAL_CODEX", stage.codex_binary());
             let client = stage.client(casting).await?;
             let session = stage.open(&client).await?;
@@ -251,7 +249,7 @@ async fn what_cannot_be_found() {
         stage.file("up").await?;
         let pid = std::fs::read_to_string(stage.home.workspace().join("pid"))?.trim().parse()?;
         // The last step of the command is an exec: as long as its shell is there it would be found.
-        let gone = Census::new("CODEX_TOOL_CALL_ID", "hidden").wait_gone(Duration::from_secs(5)).await;
+        let gone = Census::new("CODEX_TOOL_CALL_ID", "hidden").wait_gone(testkit::PATIENCE).await;
         gone.map_err(|left| anyhow::anyhow!("still marked: {left:?}"))?;
         session.stop("hidden").await?;
         table::check_unfound(&told(&session, "hidden").await?)?;

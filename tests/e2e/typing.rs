@@ -21,11 +21,14 @@ async fn typed_text_is_shown_beside_the_terminal(version: Version) {
         let cmd = "stty -echo; echo ready; read a; echo got $a; read b; echo done";
         let script = Script::new()
             .step(exec(cmd).id("cmd").tty(true).yield_ms(1000))
-            .step(write("hello\n"))
+            .step((Action::gate("ready"), write("hello\n")))
             .step(write(""))
             .step(write("\u{1b}[A\n"))
             .step(say("typed"));
-        let turn = session.turn(&script.prompt("go")).await?;
+        let turn = session.prompt(&script.prompt("go"));
+        session.until_output("cmd", "ready").await?;
+        stage.model.open("ready");
+        assert_eq!(session.finish(&turn).await?, "end_turn");
         assert_eq!(session.ended("cmd").await?, Ended::Code(0));
         session.final_status("cmd").await?;
         assert_eq!(session.output("cmd"), "ready\r\ngot hello\r\ndone\r\n");

@@ -43,7 +43,9 @@ pub(crate) struct Rig {
     /// Codex answers by hand what goal and what queue a thread has; else none and an empty one.
     pub(crate) standing: bool,
     /// Sweeps under way.
-    sweeps: VecDeque<Generation>,
+    pub(crate) sweeps: VecDeque<Generation>,
+    /// Stops that were begun.
+    pub(crate) n_stops: usize,
     /// Methods of all requests to Codex, in order.
     called: Vec<String>,
     /// What is watched, by item.
@@ -60,8 +62,21 @@ impl Rig {
 
     /// As `greeted`, by a client that can do something.
     pub(crate) fn greeted_with(version: u32, capabilities: &Value) -> Self {
+        Self::set(Settings::plain("n"), version, capabilities)
+    }
+
+    /// As `open`, with an app-server that runs already, at `unix:/s`.
+    pub(crate) fn connected(version: u32) -> Self {
+        let settings = Settings { connect: Some("unix:/s".to_owned()), ..Settings::plain("n") };
+        let mut rig = Self::set(settings, version, &json!({}));
+        rig.booted();
+        rig.opens();
+        rig
+    }
+
+    fn set(settings: Settings, version: u32, capabilities: &Value) -> Self {
         let mut rig = Self {
-            bridge: Bridge::new(Settings::plain("n")),
+            bridge: Bridge::new(settings),
             now: 0,
             codex: Generation(0),
             calls: Vec::new(),
@@ -74,6 +89,7 @@ impl Rig {
             exit: None,
             standing: false,
             sweeps: VecDeque::new(),
+            n_stops: 0,
             called: Vec::new(),
             watched: BTreeMap::new(),
             log: Vec::new(),
@@ -95,10 +111,14 @@ impl Rig {
     /// With an open, idle session.
     pub(crate) fn open(version: u32) -> Self {
         let mut rig = Self::new(version);
-        rig.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
-        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
-        rig.ok("thread/start", idle());
+        rig.opens();
         rig
+    }
+
+    fn opens(&mut self) {
+        self.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
+        self.ok("fs/getMetadata", json!({"isDirectory": true}));
+        self.ok("thread/start", idle());
     }
 
     /// With a session whose turn `A` runs for the prompt `p1`.
@@ -241,6 +261,7 @@ impl Rig {
             }
             Departure::Stop { stop, act: StopAct::Ask { .. } } => {
                 self.note("  ask to end", &stop.0.to_string());
+                self.n_stops += 1;
                 self.step(Arrival::Stop { stop, report: self.found });
             }
             Departure::Survey { session, .. } => {

@@ -167,18 +167,13 @@ fn a_whole_message_sends_what_is_missing() {
 }
 
 #[test]
-fn the_clients_own_prompt_is_not_repeated() {
+fn a_message_of_the_user_is_told_part_by_part() {
     let mut edge = greeted(HELLO_V1);
     let content =
         vec![Content::Text("a".into()), Content::Link { name: "n".into(), uri: "file:///n".into() }];
-    let echo = Update::UserMessage { message: message(), content };
-    let prompt = json!({ "sessionId": "sess_1", "prompt": [{ "type": "text", "text": "a" }] });
-    let (ticket, _) = ask_us(&mut edge, 1, "session/prompt", prompt);
-    assert_eq!(edge.update(&session(), &echo).dropped, Some(Dropped::EchoOfPrompt));
-    edge.respond(ticket, Reply::TurnEnded { stop: StopReason::EndTurn, background: Vec::new() });
-    let replayed = updates(&mut edge, &echo);
+    let said = Update::UserMessage { message: message(), content };
     assert_eq!(
-        replayed,
+        updates(&mut edge, &said),
         [
             json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": "a" }, "messageId": "m" }),
             json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "resource_link", "name": "n", "uri": "file:///n" }, "messageId": "m" }),

@@ -45,12 +45,6 @@ impl Encoder {
         encoded(session, wire, dropped)
     }
 
-    /// An update that is not sent; what was held for it goes out.
-    pub(crate) fn skip(&mut self, session: &SessionId, why: Dropped) -> Encoded {
-        let flushed = self.session(session).flush();
-        encoded(session, flushed.into_iter().collect(), Some(why))
-    }
-
     fn updates(
         &mut self,
         session: &SessionId,

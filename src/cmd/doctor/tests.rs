@@ -1,7 +1,6 @@
 use super::run;
 use super::setup::Setup;
 use crate::locate::Sought;
-use std::os::unix::fs::PermissionsExt;
 
 /// What the doctor says of a `codex` made of this shell script, and its exit code.
 fn examine(script: &str) -> (String, u8) {
@@ -11,8 +10,7 @@ fn examine(script: &str) -> (String, u8) {
 fn examine_with(script: &str, setup: &Setup) -> (String, u8) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("codex");
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::program::script(&path, script).unwrap();
     let sought = Sought { named: Some(path), ..Sought::default() };
     let mut out = Vec::new();
     let code = run(&sought, &[], setup, &mut out).unwrap();

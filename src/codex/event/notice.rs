@@ -16,7 +16,7 @@ const ERROR_MAX: usize = 300;
 /// `TurnError` of the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WireTurnError<'a> {
+pub(in crate::codex) struct WireTurnError<'a> {
     message: String,
     additional_details: Option<String>,
     #[serde(borrow)]
@@ -39,7 +39,7 @@ struct WireErrorFields {
 
 impl WireTurnError<'_> {
     /// Message and details as one text, with the kind.
-    pub(super) fn fault(self) -> Fault {
+    pub(in crate::codex) fn fault(self) -> Fault {
         let explained = self.misalignment.and_then(|it| it.detailed_explanation);
         let details = [self.additional_details, explained].into_iter().flatten().filter(|it| !it.is_empty());
         let lines: Vec<String> = std::iter::once(self.message).chain(details).collect();

@@ -1,10 +1,9 @@
 //! Life of threads and turns.
 
-use super::notice::WireTurnError;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
-use crate::core::codex::{Event, Holds, ThreadStatus, TurnEnd};
-use crate::core::fault::Fault;
+use crate::codex::turn::WireTurn;
+use crate::core::codex::{Event, Holds, ThreadStatus};
 use crate::core::ids::{RequestId, ThreadId, TurnId};
 use crate::core::update::{PlanEntry, PlanStatus};
 use serde::Deserialize;
@@ -146,35 +145,14 @@ struct WireTurnEvent<'a> {
     turn: WireTurn<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireTurn<'a> {
-    id: String,
-    root_turn_id: Option<String>,
-    status: Option<String>,
-    #[serde(borrow)]
-    error: Option<WireTurnError<'a>>,
-}
-
 pub(super) fn turn_started(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    Ok(Event::TurnStarted {
-        thread: ThreadId::new(thread_id),
-        turn: TurnId::new(turn.id),
-        root: turn.root_turn_id.map(TurnId::new),
-    })
+    Ok(Event::TurnStarted { thread: ThreadId::new(thread_id), turn: turn.id(), root: turn.root() })
 }
 
 pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {
     let WireTurnEvent { thread_id, turn } = decode_json(params)?;
-    let end = match (turn.status.as_deref(), turn.error) {
-        (Some("interrupted"), _) => TurnEnd::Interrupted,
-        (Some("failed"), Some(error)) => TurnEnd::Failed(error.fault()),
-        (Some("failed"), None) => TurnEnd::Failed(Fault::plain("")),
-        // A status of a new kind must not keep the turn open.
-        _ => TurnEnd::Completed,
-    };
-    Ok(Event::TurnCompleted { thread: ThreadId::new(thread_id), turn: TurnId::new(turn.id), end })
+    Ok(Event::TurnCompleted { thread: ThreadId::new(thread_id), turn: turn.id(), end: turn.end() })
 }
 
 #[derive(Deserialize)]

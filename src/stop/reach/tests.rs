@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use super::super::pursuit::Bounds;
 use super::super::signal::{self, Signal};
 use super::super::tree::{COMMAND_MARKER, MARKER, Marked, Processes, Scope};
 use super::Reach;
@@ -7,7 +8,6 @@ use crate::core::effect::StopAct;
 use crate::core::ids::{ItemId, StopId, ThreadId};
 use crate::core::input::{Gentle, StopReport};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -16,7 +16,11 @@ use tempfile::TempDir;
 const ONE: StopId = StopId(1);
 const TWO: StopId = StopId(2);
 /// Only a test that fails waits this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What takes a request or a kill has the time for it, however slow the machine is.
+const PATIENT: Bounds = Bounds { term: Duration::from_secs(60), kill: Duration::from_secs(60) };
+/// For what takes no request.
+const IN_VAIN: Bounds = Bounds { term: Duration::from_millis(200), ..PATIENT };
 
 /// A real command under ids that no other test uses. This process is its app-server.
 struct Rig {
@@ -36,9 +40,13 @@ struct Started {
 
 impl Rig {
     fn new() -> Self {
+        Self::within(PATIENT)
+    }
+
+    fn within(bounds: Bounds) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (told, reports) = mpsc::channel();
-        let reach = Reach::start(move |stop, report| {
+        let reach = Reach::within(bounds, move |stop, report| {
             // A test that is over hears nothing.
             let _ = told.send((stop, report));
         });
@@ -57,6 +65,13 @@ impl Rig {
     /// it is ready. The script has `$DIR` for files of its own.
     fn running(script: &str) -> Self {
         let mut rig = Self::new();
+        rig.command(&["sh", "-c", script]);
+        rig
+    }
+
+    /// The same with a script that takes no request.
+    fn stubborn(script: &str) -> Self {
+        let mut rig = Self::within(IN_VAIN);
         rig.command(&["sh", "-c", script]);
         rig
     }
@@ -81,8 +96,7 @@ impl Rig {
     /// Makes a program of this name; its path.
     fn program(&self, name: &str, script: &str) -> String {
         let path = self.dir.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        testkit::program::script(&path, script).unwrap();
         path.to_string_lossy().into_owned()
     }
 
@@ -146,6 +160,9 @@ impl Drop for Rig {
     }
 }
 
+/// For a handler: starts a process in a session of its own, and waits until that has it.
+const AWAY: &str = r#"setsid sh -c "echo > $DIR/away; exec sleep 60" & until [ -e $DIR/away ]; do :; done;"#;
+
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
@@ -198,7 +215,7 @@ fn a_handler_that_takes_long_is_waited_for() {
 
 #[test]
 fn what_ignores_the_request_is_killed_when_told_so() {
-    let mut rig = Rig::running("trap '' TERM; sleep 60 & echo $!; wait");
+    let mut rig = Rig::stubborn("trap '' TERM; sleep 60 & echo $!; wait");
     assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
     assert_eq!(rig.finish(), StopReport::Gone { escaped: 0, killed: 2 });
     assert_eq!(rig.code(), None);
@@ -209,7 +226,7 @@ fn what_ignores_the_request_is_killed_when_told_so() {
 fn a_handler_of_the_last_request_still_counts() {
     let mut rig = Rig::running(
         "trap 'trap \"echo > $DIR/witness; exit 4\" TERM; echo again > $DIR/first' TERM
-         sleep 60 & echo $!; while :; do wait; sleep 60 & done",
+         sleep 60 & echo $!; while :; do wait; done",
     );
     assert!(asked_with_term(rig.ask()));
     while !rig.dir.path().join("first").exists() {
@@ -282,9 +299,9 @@ fn a_stopped_child_goes_on_and_hears_the_request() {
 
 #[test]
 fn what_a_handler_starts_while_it_ends_is_found_later() {
-    let mut rig = Rig::running(
-        "trap 'setsid sleep 60 & sleep 60 & echo > $DIR/witness; exit 0' TERM; sleep 60 & echo $!; wait",
-    );
+    let mut rig = Rig::running(&format!(
+        "trap '{AWAY} sleep 60 & echo > $DIR/witness; exit 0' TERM; sleep 60 & echo $!; wait"
+    ));
     assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
     assert_eq!(rig.next(), StopReport::Gone { escaped: 1, killed: 0 });
     assert_eq!((rig.code(), rig.has_witness()), (Some(0), true));
@@ -307,9 +324,11 @@ fn a_request_that_a_fork_took_before_its_exec_is_repeated() {
 fn what_is_seen_while_a_handler_runs_is_asked_once_the_handler_is_over() {
     // Two of the same command line have it look again while the handler is at work.
     let mut rig = Rig::new();
-    let script = "trap 'setsid sleep 60 & sleep 0.4; exit 0' TERM
-        sleep 60 & a=$!; sleep 60 & echo $a $!; while :; do wait; done";
-    for pid in rig.command(&["sh", "-c", script]) {
+    let script = format!(
+        "trap '{AWAY} sleep 0.4; exit 0' TERM
+        sleep 60 & a=$!; sleep 60 & echo $a $!; while :; do wait; done"
+    );
+    for pid in rig.command(&["sh", "-c", &script]) {
         until_named(pid, "sleep");
     }
     assert!(asked_with_term(rig.ask()));
@@ -332,7 +351,7 @@ fn a_request_that_a_handler_took_is_not_repeated() {
 #[test]
 fn what_starts_itself_again_and_again_is_ended_for_good() {
     let script = "trap '' TERM; echo; while :; do setsid sleep 60 & wait; done";
-    let mut rig = Rig::running(script);
+    let mut rig = Rig::stubborn(script);
     assert!(asked_with_term(rig.ask()));
     let StopReport::Gone { killed, .. } = rig.finish() else { panic!("it is ended") };
     assert!(killed >= 1);
@@ -342,7 +361,7 @@ fn what_starts_itself_again_and_again_is_ended_for_good() {
 
 #[test]
 fn a_pipe_that_a_grandchild_holds_is_closed_in_the_end() {
-    let mut rig = Rig::running("setsid sh -c 'trap \"\" TERM; echo; sleep 60; sleep 60' & wait");
+    let mut rig = Rig::stubborn("setsid sh -c 'trap \"\" TERM; sleep 60 & echo; wait' & wait");
     assert!(asked_with_term(rig.ask()));
     let StopReport::Gone { escaped, killed } = rig.finish() else { panic!("it is ended") };
     assert!(escaped >= 2 && killed >= 2, "{escaped} {killed}");
@@ -438,7 +457,7 @@ fn a_loop_in_a_terminal_is_interrupted_as_a_whole() {
         command.args(["-qec", &script, "/dev/null"]).env("SHELL", "/bin/sh");
         rig.start(command);
         assert!(matches!(rig.ask(), StopReport::Signalled { with: Gentle::Int, .. }));
-        let report = rig.reports.recv_timeout(Duration::from_secs(1));
+        let report = rig.reports.recv_timeout(Duration::from_secs(5));
         if report.is_err() {
             rig.finish();
         }
@@ -484,7 +503,7 @@ fn a_command_of_another_app_server_is_spared() {
 
 #[test]
 fn an_app_server_that_a_command_runs_belongs_to_the_command() {
-    let mut rig = Rig::new();
+    let mut rig = Rig::within(IN_VAIN);
     let inner = rig.program("codex", "trap '' TERM\nsleep 60 &\necho $!\nwait");
     let pids = rig.command(&[&inner, "app-server"]);
     assert_eq!(rig.ask(), StopReport::Signalled { with: Gentle::Term, members: 2 });
@@ -516,7 +535,7 @@ fn nothing_to_end_is_said_and_can_be_finished() {
 
 #[test]
 fn a_forgotten_stop_says_nothing_more() {
-    let rig = Rig::running("trap '' TERM; sleep 60 & echo $!; wait");
+    let rig = Rig::stubborn("trap '' TERM; sleep 60 & echo $!; wait");
     assert!(asked_with_term(rig.ask()));
     rig.act(ONE, StopAct::Forget);
     rig.act(TWO, rig.asking());

@@ -18,7 +18,7 @@ use super::plan::{ESCAPEE, Fault, Foreground, Plan, Request, Sandbox, background
 use super::verdict;
 use crate::seen::{Dir, Seen};
 use crate::session::is_end;
-use crate::stage::{Stage, VANISH};
+use crate::stage::Stage;
 
 /// What a round came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +108,7 @@ impl Round<'_> {
         let longest = longest.unwrap_or_else(|| since.elapsed());
         let census = Census::new("CODEX_HOME", self.stage.home.codex_home().display());
         let tail = || peer.look(|it| it.tail(60));
-        census.wait_gone(VANISH).await.map_err(|left| anyhow!("left behind: {left:#?}; {}", tail()))?;
+        census.wait_gone(PATIENCE).await.map_err(|left| anyhow!("left behind: {left:#?}; {}", tail()))?;
         let terminals = match self.plan.fault {
             Fault::ClientKilled | Fault::Adapter(Signal::KILL) => peer.look(verdict::terminals),
             Fault::AppServer(_) | Fault::AppServerTwice | Fault::ClientEof | Fault::Adapter(_) => {
@@ -296,7 +296,7 @@ impl Round<'_> {
         };
         let may_stay = |pid: u32| ids.iter().any(|id| has(&Census::of_env("CODEX_TOOL_CALL_ID", id), pid));
         let left = census
-            .wait(VANISH, |all| all.iter().all(|it| it.cmd == ESCAPEE && may_stay(it.pid)))
+            .wait(PATIENCE, |all| all.iter().all(|it| it.cmd == ESCAPEE && may_stay(it.pid)))
             .await
             .map_err(|left| anyhow!("not ended by Codex, of {ids:?}: {left:#?}"))?;
         for process in &left {

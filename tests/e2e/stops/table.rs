@@ -77,11 +77,16 @@ pub(super) const CASES: &[Case] = &[
         Kind::Killed,
     ),
     case("child", "sleep 1000 & touch UP; wait", End::Stopped, Kind::Asked { escaped: 0 }),
-    case("setsid", "setsid sleep 1000 & touch UP; wait", End::Stopped, Kind::Asked { escaped: 1 }),
+    case(
+        "setsid",
+        "setsid sh -c 'touch UP; exec sleep 1000' & wait",
+        End::Stopped,
+        Kind::Asked { escaped: 1 },
+    ),
     case("jobs", "set -m; sleep 1000 & touch UP; wait", End::Stopped, Kind::Asked { escaped: 1 }),
     case(
         "stubborn-setsid",
-        "(setsid sh -c 'trap \"\" TERM INT; touch UP; sleep 1000; :' &); sleep 1000; echo never",
+        "(setsid sh -c 'trap \"\" TERM INT; sleep 1000 & touch UP; wait' &); sleep 1000; echo never",
         End::Stopped,
         Kind::AskedInVain,
     ),
@@ -108,7 +113,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         "left-in-session-of-its-own",
-        "setsid sleep 1001 >/dev/null 2>&1 & touch UP; until [ -e go ]; do sleep 0.05; done",
+        "setsid sh -c 'touch UP; exec sleep 1001' >/dev/null 2>&1 & until [ -e go ]; do sleep 0.05; done",
         End::Itself,
         Kind::Code(0),
     ),
