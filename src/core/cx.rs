@@ -60,13 +60,34 @@ pub(crate) struct Desk {
 #[derive(Debug)]
 pub(crate) enum News {
     /// A subagent's client was told this state.
-    State { parent: SessionId, kid: SessionId, snapshot: Snapshot },
+    State {
+        parent: SessionId,
+        kid: SessionId,
+        snapshot: Snapshot,
+    },
     /// What was held back of a session is out: its subagents follow.
-    Released { parent: SessionId },
+    Released {
+        parent: SessionId,
+    },
     /// The user allowed a command of a subagent that is shown in its root.
-    Approved { thread: ThreadId, item: ItemId },
+    Approved {
+        thread: ThreadId,
+        item: ItemId,
+    },
+    /// `/stop` of a subagent at work, and of a command in the background of one.
+    Cancel {
+        kid: SessionId,
+    },
+    Stop {
+        kid: SessionId,
+        item: ItemId,
+    },
     /// An update of such a subagent.
-    Folded { root: SessionId, kid: SessionId, update: Update },
+    Folded {
+        root: SessionId,
+        kid: SessionId,
+        update: Update,
+    },
 }
 
 impl Default for Desk {

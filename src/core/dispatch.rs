@@ -24,6 +24,7 @@ impl Core {
             Input::Swept { generation, report } => self.swept(now, generation, report, out),
             Input::Stop { stop, report } => self.climb(now, stop, Event::Reached(report), out),
             Input::Surveyed { session, found } => {
+                self.look_below(&session);
                 self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
             }
             Input::Watched { watch, report } => self.watched(now, watch, report, out),
@@ -90,6 +91,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.quiet_turn(cx, &turn));
                 }
                 Timer::Survey { session } => {
+                    self.look_below(&session);
                     self.with(now, &session, out, |session, cx| session.survey_bound(cx));
                 }
                 Timer::Local { session, key } => {

@@ -55,9 +55,10 @@ impl Session {
 
     fn fold_state(&mut self, cx: &mut Cx<'_>, kid: &SessionId, snapshot: &Snapshot) {
         let Some(account) = self.accounts.0.get_mut(kid) else { return };
+        let mut is_news = false;
         if let State::Idle(Some(stop)) = &snapshot.state {
             account.stop = Some(stop.clone());
-            account.messages_end();
+            is_news = account.messages_end();
         }
         match (is_live(snapshot), account.item.clone()) {
             (true, None) => {
@@ -86,8 +87,8 @@ impl Session {
                 self.accounts_shown.remove(&item);
                 self.close_call(cx, &item, status, change);
             }
-            (true, Some(_)) => self.show_account(cx, kid),
-            (false, None) => {}
+            (true, Some(_)) if is_news => self.show_account(cx, kid),
+            (true, Some(_)) | (false, None) => {}
         }
     }
 
@@ -159,10 +160,12 @@ impl Account {
                 }
             }
             Update::TerminalExited { exit: Exit { status, .. }, terminal } => {
-                let title = self.calls.get(&ToolCallId::new(terminal.as_str()));
-                let title = title.map(|it| shortened(it)).unwrap_or_default();
+                if status == ExitStatus::Code(0) {
+                    return false;
+                }
+                let title = self.calls.remove(&ToolCallId::new(terminal.as_str()));
+                let title = title.map(|it| shortened(&it)).unwrap_or_default();
                 let how = match status {
-                    ExitStatus::Code(0) => return false,
                     ExitStatus::Code(code) => format!("exit code {code}"),
                     ExitStatus::Signal(name) => format!("ended by {name}"),
                     ExitStatus::Unknown => "ended".to_owned(),

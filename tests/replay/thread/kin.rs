@@ -2,9 +2,44 @@
 //!
 //! Their lines come in the parent's recording; what runs in them is the truth about their sessions.
 
-use super::{KILLED_AFTER, Later, Running, ends, is_about};
+use super::{KILLED_AFTER, Later, Running, Thread, ends, is_about};
+use crate::recording::Gate;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+
+impl Thread {
+    /// Whether this is a child of it, at whatever depth.
+    pub(crate) fn has_child(&self, thread: &str) -> bool {
+        self.kin.has(thread)
+    }
+
+    /// Items of the commands that run in a child.
+    pub(crate) fn live_in_child(&self, thread: &str) -> Option<BTreeSet<String>> {
+        self.kin.live(thread)
+    }
+
+    /// Children that work, or have something at work.
+    pub(crate) fn children_at_work(&self) -> BTreeSet<String> {
+        self.kin.at_work()
+    }
+
+    /// Answers a request about a child.
+    pub(crate) fn child_request(&mut self, method: &str, params: &Value) -> (Value, Vec<Later>) {
+        let recorded = self.take(|gate| match gate {
+            Gate::Interrupt { turn } => method == "turn/interrupt" && params["turnId"] == turn.as_str(),
+            Gate::Terminate { process } => {
+                method.ends_with("/terminate") && params["processId"] == process.as_str()
+            }
+            Gate::ThreadStart | Gate::TurnStart | Gate::Clean | Gate::Answer { .. } => false,
+        });
+        self.kin.request(method, params, recorded.map(|segment| segment.lines))
+    }
+
+    /// Of lines that are not sent yet, whether this one still comes after this child was cut off.
+    pub(crate) fn outlives_child(&self, child: &str, line: &Value) -> bool {
+        line["params"]["threadId"] != child || self.kin.outlives(line, Some(child))
+    }
+}
 
 /// All children of a thread, at every depth.
 #[derive(Debug, Default)]
