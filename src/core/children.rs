@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 /// How much of a thread waits for its announcement, and how long, in ms.
 const WAITING_MAX: usize = 256;
 const WAITING_BOUND: u64 = 2_000;
+/// Codex cannot read a thread that it has just begun to write: asked again so often, after so many ms.
+const READS: u32 = 8;
+const READ_AGAIN: u64 = 200;
 /// Threads that are remembered as nobody's.
 const NOBODYS_KEPT: usize = 1_024;
 
@@ -30,6 +33,8 @@ pub(crate) struct Children {
     strangers: BTreeMap<ThreadId, Stranger>,
     /// The announced ones, by their parent.
     parents: BTreeMap<ThreadId, SessionId>,
+    /// How often Codex could not read a thread.
+    unread: BTreeMap<ThreadId, u32>,
     /// Not to be announced: what Codex does for itself, maybe for a session, and what was closed.
     nobodys: BTreeMap<ThreadId, Option<Housework>>,
 }
@@ -101,6 +106,7 @@ impl Children {
     /// A session is closed: what its thread says from now on is nobody's.
     pub(crate) fn forget(&mut self, session: &SessionId, thread: &ThreadId) {
         self.parents.remove(thread);
+        self.unread.remove(thread);
         for housework in self.nobodys.values_mut() {
             housework.take_if(|it| it.session == *session);
         }
@@ -116,6 +122,7 @@ impl Children {
     /// The app-server is gone, and with it what waits. The sessions stay.
     pub(crate) fn lost(&mut self) {
         self.strangers.clear();
+        self.unread.clear();
         self.nobodys.clear();
     }
 
@@ -208,9 +215,14 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
+        let tries = self.children.unread.remove(thread).unwrap_or_default();
         let kinship = match result {
             Ok(CodexReply::Kinship(kinship)) => kinship,
             Ok(_) => return out.anomaly(Anomaly::UnknownAnswer { what: "no thread in thread/read" }),
+            Err(error) if error.message.contains("failed to read") && tries < READS => {
+                self.children.unread.insert(thread.clone(), tries + 1);
+                return self.timers.arm(now.plus(READ_AGAIN), Timer::ReadAgain { thread: thread.clone() });
+            }
             Err(error) => {
                 out.anomaly(Anomaly::CodexRefused { method: "thread/read", message: error.message });
                 return self.judge_by_turn(now, thread, out);
@@ -239,6 +251,15 @@ impl Core {
             return;
         }
         self.judge_by_turn(now, thread, out);
+    }
+
+    /// Codex may be able to read a thread by now.
+    pub(super) fn read_again(&mut self, thread: &ThreadId, out: &mut Effects) {
+        let is_missed = self.children.strangers.contains_key(thread) || self.children.is_announced(thread);
+        if is_missed && self.children.unread.contains_key(thread) {
+            let request = CodexRequest::ThreadRead { thread: thread.clone() };
+            self.link.call(Purpose::Kinship { thread: thread.clone() }, request, out);
+        }
     }
 
     /// Nobody has announced a thread in time.

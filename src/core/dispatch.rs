@@ -104,6 +104,7 @@ impl Core {
                 Timer::CloseBound { session } => {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));
                 }
+                Timer::ReadAgain { thread } => self.read_again(&thread, out),
                 Timer::Stranger { thread } => self.stranger_bound(now, &thread, out),
                 Timer::Models => {
                     if !self.models.is_known() {

@@ -34,6 +34,8 @@ pub(crate) enum Timer {
     Wake { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
+    /// Codex could not read a thread yet.
+    ReadAgain { thread: ThreadId },
     /// A thread that nobody has announced waits.
     Stranger { thread: ThreadId },
     /// Session answers wait for the model list.
@@ -70,6 +72,7 @@ impl Timer {
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
             Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
+            Self::ReadAgain { .. } => "codex could not read the thread of a subagent yet",
             Self::Stranger { .. } => "a subagent waits to be announced",
             Self::Models => "the model list is awaited",
             Self::Account { .. } => "the account is awaited",

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use testkit::belief::Version;
 use testkit::home::Config;
 use testkit::model::{Call, Script, call, exec, say};
 
@@ -68,7 +67,8 @@ async fn left(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     until_subagents(&session, &[]).await?;
     session.at_rest().await?;
     subagent.at_rest().await?;
-    client.end().await
+    client.end().await?;
+    Ok(())
 }
 
 #[tokio::test]
@@ -104,7 +104,8 @@ async fn cancelled_and_closed(stage: &Stage, tools: &str) -> anyhow::Result<()> 
     session.close().await?;
     subagent.until_dead().await?;
     assert_eq!(subagent.final_status("left").await?, "cancelled");
-    client.end().await
+    client.end().await?;
+    Ok(())
 }
 
 #[tokio::test]
@@ -120,23 +121,26 @@ async fn cancelled_and_then_closed_with_its_parent_with_the_newer_tools() {
 /// A subagent of a subagent belongs to it, and the close of the root ends all of it.
 #[tokio::test]
 async fn two_levels_are_closed_together() {
-    play_with(newer, async |stage| {
+    let code = |config: Config| config.model("gpt-6.2-sol");
+    play_with(code, async |stage| {
         let client = stage.client(Casting::v2()).await?;
         let session = stage.open(&client).await?;
         let leaf =
-            Script::new().step(exec(forever("leaf")).id("leaf").yield_ms(300)).step(say("leaf left it"));
+            Script::new().step(exec(forever("leaf")).yield_ms(300).in_code()).step(say("leaf left it"));
         let middle = Script::new().step(spawn("collaboration", &leaf)).step(say("middle leaves"));
         let script = Script::new().step(spawn("collaboration", &middle)).step(say("root leaves"));
         session.turn(&script.prompt("spawn")).await?;
         let middle = subagent(&client, &session).await?;
         let leaf = subagent(&client, &middle).await?;
-        leaf.until_listed(&["leaf"]).await?;
+        let terminal = leaf.until_announced(0, 1).await?.remove(0);
+        leaf.until_listed(&[&terminal]).await?;
         until_subagents(&middle, &[&leaf]).await?;
         until_subagents(&session, &[&middle]).await?;
         session.close().await?;
         leaf.until_dead().await?;
-        assert_eq!(leaf.final_status("leaf").await?, "cancelled");
-        client.end().await
+        assert_eq!(leaf.final_status(&terminal).await?, "cancelled");
+        client.end().await?;
+        Ok(())
     })
     .await;
 }
@@ -164,32 +168,8 @@ async fn shown_as_a_call_and_stopped_by_its_id() {
         let thread = call.strip_prefix("subagent-").context("it names its thread")?;
         Session { client: &client, id: thread.to_owned() }.until_dead().await?;
         session.at_rest().await?;
-        client.end().await
-    })
-    .await;
-}
-
-/// A v1 client that declared them gets the sessions themselves.
-#[tokio::test]
-async fn native_in_v1_where_declared() {
-    play_with(newer, async |stage| {
-        let capabilities = json!({"_meta": {"terminal_output": true}, "subagents": {}});
-        let client = stage.client(Casting::of(Version::V1).capabilities(capabilities)).await?;
-        let session = stage.open(&client).await?;
-        let child =
-            Script::new().step(exec("echo here").id("quick").yield_ms(30_000)).step(say("child done"));
-        let wait = call("wait_agent", json!({"timeout_ms": 30_000})).namespace("collaboration");
-        let script = Script::new().step(spawn("collaboration", &child)).step(wait).step(say("root done"));
-        session.turn(&script.prompt("spawn")).await?;
-        let subagent = subagent(&client, &session).await?;
-        assert_eq!(subagent.ended("quick").await?, Ended::Code(0));
-        let is_over = |it: &Value| {
-            (it["sessionUpdate"] == "subagent_update" && it["state"]["stopReason"] == "end_turn")
-                .then_some(())
-        };
-        session.update("the end of the subagent's work", 0, is_over).await?;
-        ensure!(subagent.text(0).contains("child done"), "its message is lost");
-        client.end().await
+        client.end().await?;
+        Ok(())
     })
     .await;
 }

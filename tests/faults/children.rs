@@ -213,3 +213,15 @@ fn what_waits_dies_with_the_app_server() {
     rig.pass(3_000, &json!([]));
     rig.want(rig.place(is_announcement).is_none(), "announced after the end of its app-server");
 }
+
+#[test]
+fn a_thread_that_codex_cannot_read_yet_is_read_again() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    rig.err("thread/read", "failed to read thread: rollout is empty");
+    rig.want(!rig.is_called("thread/read"), "asked again at once");
+    rig.pass(250, &json!([]));
+    is_known(&mut rig, "T");
+    let named = |it: &Value| is_announcement(it) && it["params"]["update"]["title"] == "scout (Ada)";
+    rig.want(rig.place(named).is_some(), "not announced by what it is");
+}
