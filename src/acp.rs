@@ -9,6 +9,7 @@ pub mod meta;
 mod answer;
 mod decode;
 mod form;
+mod gateway;
 mod image;
 mod initialize;
 mod line;
@@ -38,6 +39,10 @@ use crate::core::request::{ClientProfile, Reply, Ticket, Version};
 use crate::core::sign_in::Means;
 use crate::core::update::Update;
 use std::collections::BTreeMap;
+
+/// Longest line to the client, in bytes. What Codex says is bounded where it is decoded, so that nothing
+/// real is ever as long; this is for what nobody thought of.
+const LINE_MAX: usize = 16 << 20;
 
 /// What we say about ourselves in `initialize`.
 #[derive(Clone, Debug)]
@@ -127,9 +132,16 @@ impl Edge {
             .ok_or_else(|| RpcError::new(-32603, format!("no answer fits {}", ticket.method()))),
             (_, None) => Err(RpcError::new(-32603, "answered before initialize")),
         };
-        match result {
+        let line = match result {
             Ok(result) => line::success(ticket.id(), result),
             Err(error) => line::refusal(ticket.id(), &error),
+        };
+        match line.len() {
+            n_bytes if n_bytes > LINE_MAX => {
+                let message = format!("the answer has {n_bytes} bytes, more than a client takes");
+                line::refusal(ticket.id(), &RpcError::new(-32603, message))
+            }
+            _ => line,
         }
     }
 
@@ -138,10 +150,15 @@ impl Edge {
         let Some(speaks) = &mut self.speaks else {
             return Encoded { lines: Vec::new(), dropped: Some(Dropped::NotInitialized) };
         };
-        match speaks.profile.version {
+        let mut encoded = match speaks.profile.version {
             Version::V1 => speaks.v1.update(session, update),
             Version::V2 => v2::update(session, update),
+        };
+        if encoded.lines.iter().any(|line| line.len() > LINE_MAX) {
+            encoded.lines.retain(|line| line.len() <= LINE_MAX);
+            encoded.dropped = Some(Dropped::TooLarge);
         }
+        encoded
     }
 
     /// Whether the client's version has words for a form of this schema.
@@ -178,6 +195,9 @@ impl Edge {
             Version::V2 => v2::ask(ask, session, question),
         };
         let line = line.ok_or_else(|| failed("the question cannot be expressed in ACP"))?;
+        if line.len() > LINE_MAX {
+            return Err(failed("the question is larger than a line that a client takes"));
+        }
         self.asks.insert(ask, OpenAsk::Waiting(kind));
         Ok(line)
     }
@@ -199,6 +219,12 @@ impl Edge {
         };
         self.asks.insert(ask, OpenAsk::Waiting(AskKind::Elicitation));
         Ok(page)
+    }
+
+    /// The notification that a page is done with.
+    pub fn page_over(elicitation: &str) -> String {
+        // The same in both versions.
+        line::notification(method::ELICITATION_COMPLETE, serde_json::json!({ "elicitationId": elicitation }))
     }
 
     /// `$/cancel_request` for an open question; `None` if it is answered or withdrawn already.

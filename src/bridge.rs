@@ -120,6 +120,9 @@ impl Bridge {
                 let (session, found) = (session.clone(), found.to_vec());
                 self.inputs.push_back(Input::Surveyed { session, found });
             }
+            Arrival::PageNotOpened(why) => {
+                self.inputs.push_back(Input::PageNotOpened { why: why.to_owned() });
+            }
             Arrival::Watched { watch, report } => self.inputs.push_back(Input::Watched { watch, report }),
             Arrival::Signal(number) => self.inputs.push_back(Input::Signal(number)),
         }
@@ -216,6 +219,10 @@ impl Bridge {
                             self.inputs.push_back(Input::Client(FromClient::Answered { ask, answer }));
                         }
                     }
+                }
+                Effect::OpenPage { url } => out.push(Departure::OpenPage(url)),
+                Effect::PageOver { elicitation } => {
+                    out.push(Departure::ToClient(acp::Edge::page_over(&elicitation)));
                 }
                 Effect::Withdraw { ask } => out.extend(self.acp.withdraw(ask).map(Departure::ToClient)),
                 Effect::Call { call, request } => {

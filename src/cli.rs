@@ -51,6 +51,7 @@ Environment:
   CODEX_API_KEY        an API key, given to codex where nobody is signed in
   OPENAI_API_KEY       an API key, given to codex where the client chooses that method
   NO_BROWSER           sign in with a code, not with a page on this machine
+  BROWSER              the program that opens a page, for a client that shows none
   CODEX_CONFIG         a JSON object of codex settings, like several -c
   MODEL_PROVIDER       like -c model_provider=...
   INITIAL_AGENT_MODE   read-only, auto or full-access for new sessions
@@ -128,6 +129,8 @@ struct Environment {
     initial_agent_mode: Option<String>,
     stop_grace: Option<String>,
     no_browser: bool,
+    browser: Option<String>,
+    has_display: bool,
     codex_key: Option<Secret>,
     openai_key: Option<Secret>,
     connect: Option<String>,
@@ -181,7 +184,7 @@ impl Cli {
                 self.agent.codex.extend(args);
                 let options = self.agent.options(environment)?;
                 let setup = self.agent.codex.setup(environment);
-                Ok(doctor::run(&options.codex, &options.overrides, &setup, stdout)?)
+                Ok(doctor::run(&options.codex, &options.overrides, options.connect.as_ref(), &setup, stdout)?)
             }
         }
     }
@@ -241,6 +244,7 @@ impl AgentArgs {
         Ok(Options {
             codex: self.codex.sought(environment),
             overrides,
+            browser: environment.browser(),
             connect,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
             settings: Settings { preset, stop_grace: grace, sign_in, connect: address, ..plain },
@@ -279,6 +283,7 @@ impl CodexArgs {
         let us = std::env::current_exe().ok();
         Means {
             no_browser: environment.no_browser,
+            opens_pages: environment.opens_pages(),
             codex_key: environment.codex_key.clone(),
             openai_key: environment.openai_key.clone(),
             program: us.map(|us| Program {
@@ -297,11 +302,26 @@ impl CodexArgs {
             env: home.into_iter().chain(provider).collect(),
             has_codex_config: environment.codex_config.is_some(),
             has_codex_key: environment.codex_key.is_some(),
+            connect: self.connect.as_ref().map(Address::to_string).or_else(|| environment.connect.clone()),
+            has_connect_token: environment.connect_token.is_some(),
         }
     }
 }
 
 impl Environment {
+    /// Whether a page would be seen: macOS and Windows have a desktop, others may have none.
+    fn opens_pages(&self) -> bool {
+        let has_desktop = cfg!(any(target_os = "macos", windows)) || self.has_display;
+        !self.no_browser && (has_desktop || self.browser.is_some())
+    }
+
+    /// The program that `BROWSER` names. Unix has a list there; one with arguments is left to the desktop.
+    fn browser(&self) -> Option<String> {
+        let separator = if cfg!(windows) { ';' } else { ':' };
+        let mut programs = self.browser.as_deref()?.split(separator);
+        programs.find(|it| !it.is_empty() && !it.contains('%')).map(str::to_owned)
+    }
+
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may read it")]
     fn read() -> Self {
         // An empty variable is how a client's settings spell "not set".
@@ -318,6 +338,10 @@ impl Environment {
             initial_agent_mode: text("INITIAL_AGENT_MODE"),
             stop_grace: text("APPSERVER_ACP_STOP_GRACE"),
             no_browser: text("NO_BROWSER").is_some(),
+            browser: text("BROWSER"),
+            has_display: ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]
+                .iter()
+                .any(|it| text(it).is_some()),
             codex_key: text("CODEX_API_KEY").map(Secret::new),
             openai_key: text("OPENAI_API_KEY").map(Secret::new),
             connect: text("APPSERVER_ACP_CONNECT"),

@@ -5,6 +5,7 @@
 mod account;
 mod answer;
 mod ask;
+mod bound;
 mod command;
 mod decision;
 mod diff;
@@ -35,6 +36,7 @@ use crate::core::asked::CodexAnswer;
 use crate::core::codex::{CodexError, CodexReply, CodexRequest, Event, FromCodex};
 use crate::core::effect::Anomaly;
 use crate::core::ids::{CodexCallId, Generation, RequestId};
+use crate::core::update::Severity;
 use crate::envelope::Envelope;
 use answer::{Owed, Refusal, encode_answer};
 use misfit::Misfit;
@@ -44,6 +46,9 @@ use std::collections::BTreeMap;
 
 /// Methods of ours with answers of any size, largest first.
 const LARGE: [&str; 4] = ["thread/items/list", "thread/list", "mcpServerStatus/list", "model/list"];
+
+/// Largest question that is put to the user, in bytes of its JSON: each option of a form becomes longer.
+const ASK_MAX: usize = 512 << 10;
 
 /// Who we say we are in `initialize`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,9 +126,9 @@ impl Edge {
                     message: format!("codex answered {method}, but {misfit}"),
                 })
             }),
-            Ok(Envelope::Error { id: Some(id), error }) => {
-                self.answered(&id, |_| Err(CodexError { code: error.code, message: error.message }))
-            }
+            Ok(Envelope::Error { id: Some(id), error }) => self.answered(&id, |_| {
+                Err(CodexError { code: error.code, message: bound::bounded(error.message) })
+            }),
             Ok(Envelope::Error { id: None, .. }) => unknown_answer("codex error without an id"),
             Err(error) => Read {
                 heard: Heard::Anomaly(undecodable(String::new(), Misfit::at(error.to_string()))),
@@ -181,6 +186,9 @@ impl Edge {
     }
 
     fn asked(&mut self, request: RequestId, method: String, params: Option<&RawValue>) -> Read {
+        if let Some(n_bytes) = params.map(|it| it.get().len()).filter(|it| *it > ASK_MAX) {
+            return too_large(&request, method, params, n_bytes);
+        }
         match ask::decode_ask(&method, params.unwrap_or(RawValue::NULL)) {
             Ok(ask) => {
                 self.owed.insert(request.clone(), Owed::of(&ask));
@@ -214,6 +222,20 @@ impl Edge {
         };
         Read { heard: Heard::Codex(FromCodex::Answered { call, result }), reply }
     }
+}
+
+/// Part of a question would be no question: it is refused, and the user told so.
+fn too_large(request: &RequestId, method: String, params: Option<&RawValue>, n_bytes: usize) -> Read {
+    let message = format!("{n_bytes} bytes are too many to be asked about");
+    let reply = Some(refuse(request, &Refusal { code: -32602, message }));
+    let notice = Event::Notice {
+        thread: params.and_then(event::named),
+        severity: Severity::Warning,
+        title: "Codex asked something that is too large to be shown; it was refused".to_owned(),
+        description: Some(format!("{method} with {n_bytes} bytes")),
+    };
+    let anomaly = undecodable(method, Misfit::at("its size"));
+    Read { heard: Heard::Both(anomaly, FromCodex::Event(notice)), reply }
 }
 
 fn unknown_answer(what: &'static str) -> Read {

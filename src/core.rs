@@ -11,9 +11,11 @@ pub mod asked;
 mod asking;
 mod asks;
 pub(crate) mod away;
+mod barred;
 mod beginning;
 mod below;
 mod beside;
+mod catching_up;
 mod children;
 mod choices;
 pub mod codex;
@@ -27,6 +29,7 @@ pub mod failure;
 mod family;
 pub mod fault;
 mod folded;
+pub mod gateway;
 pub mod goals;
 pub mod ids;
 pub mod input;
@@ -46,8 +49,12 @@ mod mcp;
 mod method;
 pub mod models;
 mod opening;
+mod options;
 mod outage;
+mod pages;
+mod pieces;
 mod place;
+mod plan;
 mod probe;
 mod prompts;
 mod ps;
@@ -135,6 +142,7 @@ impl Core {
             elicitation_url: false,
             notices: false,
             terminal_sign_in: TerminalSignIn::No,
+            gateway: false,
             compaction: false,
             subagents: false,
             name: None,

@@ -59,6 +59,8 @@ pub struct Options {
     pub codex: Sought,
     /// `key=value` of Codex's `-c`.
     pub overrides: Vec<String>,
+    /// The program that opens a page; `None` leaves it to the desktop.
+    pub browser: Option<String>,
     /// The app-server that runs already and is used instead.
     pub connect: Option<Target>,
     /// Where to write the trace.
@@ -182,6 +184,7 @@ async fn serve(options: Options, trace: Option<Trace>, ends: Ends<'_>) -> Result
         None => Source::Program { codex: options.codex, overrides: options.overrides },
     };
     let mut world = World::new(outbox.clone(), (source, nonce), children, world_events);
+    world.browser = options.browser;
     let mut trace = trace;
     let mut departures = Vec::new();
     let mut signalled = false;
@@ -245,6 +248,7 @@ fn log(record: &Record<'_>) {
             | Departure::Stop { .. }
             | Departure::Survey { .. }
             | Departure::Watch { .. }
+            | Departure::OpenPage(_)
             | Departure::Exit { .. } => {}
         }
     }

@@ -16,14 +16,22 @@ mod connected;
 mod deaths;
 #[path = "faults/hangs.rs"]
 mod hangs;
+#[path = "faults/large.rs"]
+mod large;
 #[path = "faults/losses.rs"]
 mod losses;
+#[path = "faults/once.rs"]
+mod once;
 #[path = "faults/output.rs"]
 mod output;
+#[path = "faults/overload.rs"]
+mod overload;
 #[path = "faults/prompts.rs"]
 mod prompts;
 #[path = "faults/resumes.rs"]
 mod resumes;
+#[path = "faults/reviews.rs"]
+mod reviews;
 #[path = "faults/rig.rs"]
 mod rig;
 #[path = "faults/signin.rs"]

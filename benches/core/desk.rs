@@ -137,6 +137,7 @@ impl Desk {
                     | Departure::Stop { .. }
                     | Departure::Survey { .. }
                     | Departure::Watch { .. }
+                    | Departure::OpenPage(_)
                     | Departure::Exit { .. }
                     | Departure::Noted(_) => {}
                 }

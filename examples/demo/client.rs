@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// Lines of the adapter's log that are kept for an error message.
 const KEPT_LOG: usize = 12;
 /// How long the adapter may take to leave; it promises 5 s.
-const LEAVING: Duration = Duration::from_secs(10);
+const LEAVING: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     child: Child,

@@ -48,7 +48,7 @@ pub(crate) fn script_first_turn(model: &Model, pace: Duration) {
 /// The model's part of the second turn. `url` is what the dev server said it listens on.
 pub(crate) fn script_second_turn(model: &Model, url: &str, pace: Duration) {
     model.push((spoken("I'll start the tests, and ask the server.", pace), exec(TESTS).yield_ms(1000)));
-    model.push(exec(check_command(url)).yield_ms(10_000));
+    model.push(exec(check_command(url)).yield_ms(30_000));
     model.push(spoken("It answers with 200. The tests are still running.", pace));
 }
 

@@ -12,7 +12,7 @@ use testkit::codex;
 use super::progress;
 
 /// How long a program may take to say its version.
-const SHORT: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_secs(60);
 
 /// The version of node, which runs the commands of the story.
 pub(crate) async fn node() -> anyhow::Result<String> {

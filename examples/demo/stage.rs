@@ -19,7 +19,7 @@ use super::screen::{Detail, Screen};
 use super::wire::Version;
 
 /// The longest that any single thing may take; reached only when something is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     pub(crate) model: Model,

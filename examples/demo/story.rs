@@ -21,8 +21,8 @@ const OF_COMMAND: &str = "CODEX_TOOL_CALL_ID";
 /// What the adapter, Codex and all commands of this demo carry.
 const OF_DEMO: &str = "CODEX_HOME";
 
-/// How long processes may take to vanish from the system's list after they ended.
-const VANISH: Duration = Duration::from_secs(5);
+/// How long processes may take to show in the system's list, and to vanish from it.
+const VANISH: Duration = Duration::from_secs(60);
 
 /// The pauses for a person who watches; nothing depends on them.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,10 @@ impl<'a> Story<'a> {
         self.turn_over = self.stage.screen.seconds();
         self.lines_by_then = lines(&self.stage.belief, DEV_SERVER);
         let server = running(&self.stage.belief, DEV_SERVER)?;
-        let processes = Census::of_env(OF_COMMAND, server);
-        ensure!(!processes.is_empty(), "`{DEV_SERVER}` is said to run, but there is no such process");
+        // In the middle of an exec a process shows nothing.
+        let processes = Census::new(OF_COMMAND, server).wait(VANISH, |found| !found.is_empty()).await;
+        let processes =
+            processes.map_err(|_| anyhow!("`{DEV_SERVER}` is said to run, but there is no such process"))?;
         self.check_list(&[DEV_SERVER])?;
         self.stage.screen.known("counted", format_args!("{} of the dev server", count(&processes)));
         Ok(())

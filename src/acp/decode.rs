@@ -3,6 +3,7 @@
 //! Own flat structs and not the schema crate's types: those drop what they cannot read and choose a
 //! content block or tool server by its shape; here each misfit is named and each tag is matched.
 
+use super::gateway;
 use super::method;
 use super::params::read;
 use super::place::PlaceParams;
@@ -89,10 +90,11 @@ pub(crate) fn request(
     Ok(match method {
         method::AUTHENTICATE | method::AUTH_LOGIN => {
             let id = read::<SignInParams>(params)?.method_id;
-            let method = SignIn::named(&id);
             let unknown =
                 || Failure::InvalidParams("methodId names none of the authMethods of initialize".into());
-            Request::SignIn { method: method.ok_or_else(unknown)? }
+            let method = SignIn::named(&id).ok_or_else(unknown)?;
+            let gateway = (method == SignIn::Gateway).then(|| gateway::decode(params)).transpose()?;
+            Request::SignIn { method, gateway }
         }
         method::LOGOUT | method::AUTH_LOGOUT => Request::SignOut,
         method::SESSION_NEW => Request::NewSession(read::<PlaceParams>(params)?.check(version)?),

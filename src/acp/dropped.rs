@@ -17,4 +17,6 @@ pub enum Dropped {
     UnknownCall,
     /// It changes nothing.
     Empty,
+    /// It made a line that no client takes.
+    TooLarge,
 }

@@ -2,6 +2,7 @@
 
 use super::AgentInfo;
 use super::error::{RpcError, rpc_error};
+use super::gateway;
 use super::params::{Misfit, read};
 use super::sign_in;
 use crate::core::failure::Failure;
@@ -88,6 +89,7 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
             }
             false => TerminalSignIn::No,
         },
+        gateway: capabilities["auth"]["_meta"][gateway::META] == Value::Bool(true),
         compaction: capabilities["session"]["compaction"].is_object(),
         subagents: capabilities["subagents"].is_object(),
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
@@ -106,6 +108,7 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
             true => TerminalSignIn::Declared,
             false => TerminalSignIn::No,
         },
+        gateway: capabilities["auth"]["_meta"][gateway::META] == Value::Bool(true),
         compaction: true,
         subagents: true,
         name: name(params.info.as_ref()),

@@ -22,6 +22,7 @@ pub(crate) const CANCEL_REQUEST: &str = "$/cancel_request";
 pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
 pub(crate) const ELICITATION_CREATE: &str = "elicitation/create";
+pub(crate) const ELICITATION_COMPLETE: &str = "elicitation/complete";
 
 const BOTH: [&str; 6] =
     [SESSION_NEW, SESSION_RESUME, SESSION_LIST, SESSION_CLOSE, SESSION_PROMPT, SET_CONFIG_OPTION];

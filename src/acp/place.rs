@@ -71,7 +71,7 @@ impl PlaceParams {
             }
             mcp_servers.push(server.check(idx, version)?);
         }
-        Ok(Place { cwd: self.cwd, additional_directories, mcp_servers, instructions })
+        Ok(Place { cwd: self.cwd, additional_directories, mcp_servers, instructions, gateway: None })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Only what this client can handle is named (V2-15): which that is, `core::sign_in` says.
 
-use super::{line, method};
+use super::{gateway, line, method};
 use crate::core::ids::{AskId, RequestId};
 use crate::core::request::{ClientProfile, Version};
 use crate::core::sign_in::{Means, SignIn, TerminalSignIn};
@@ -33,7 +33,11 @@ pub(crate) fn methods_v1(client: &ClientProfile, means: &Means) -> Vec<v1::AuthM
                 .args(vec![LOGIN.to_owned()]),
         ),
         (_, TerminalSignIn::Declared | TerminalSignIn::Meta | TerminalSignIn::No) => {
-            let meta = (it == SignIn::Terminal).then(|| command_line(means)).flatten();
+            let meta = match it {
+                SignIn::Terminal => command_line(means),
+                SignIn::Gateway => Some(of_gateway()),
+                SignIn::Browser | SignIn::DeviceCode | SignIn::CodexKey | SignIn::OpenAiKey => None,
+            };
             v1::AuthMethod::Agent(
                 v1::AuthMethodAgent::new(it.id(), it.name())
                     .description(it.description().to_owned())
@@ -53,6 +57,9 @@ pub(crate) fn methods_v2(client: &ClientProfile, means: &Means) -> Vec<v2::AuthM
                 v2::AuthMethodTerminal::new(it.id(), it.name())
                     .description(description)
                     .args(vec![LOGIN.to_owned()]),
+            ),
+            SignIn::Gateway => v2::AuthMethod::Agent(
+                v2::AuthMethodAgent::new(it.id(), it.name()).description(description).meta(of_gateway()),
             ),
             SignIn::Browser | SignIn::DeviceCode | SignIn::CodexKey | SignIn::OpenAiKey => {
                 v2::AuthMethod::Agent(v2::AuthMethodAgent::new(it.id(), it.name()).description(description))
@@ -83,6 +90,11 @@ pub(crate) fn ask(version: Version, ask: AskId, page: &Page<'_>) -> String {
             line::call(ask.0, method::ELICITATION_CREATE, v2::CreateElicitationRequest::new(mode, message))
         }
     }
+}
+
+/// What a gateway has to speak. It is told of with the next thread: nothing is started again.
+fn of_gateway() -> Map<String, Value> {
+    Map::from_iter([(gateway::META.to_owned(), json!({ "protocol": "openai", "restartRequired": "false" }))])
 }
 
 fn command_line(means: &Means) -> Option<Map<String, Value>> {

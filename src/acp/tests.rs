@@ -3,6 +3,7 @@
 mod fuzz;
 mod handshake;
 mod input;
+mod large;
 mod meta_fields;
 mod outcome;
 mod v1_terminals;

@@ -154,6 +154,19 @@ impl Output {
     }
 }
 
+/// `aggregated` as Codex itself bounds it: an output that is longer is cut in the same way.
+pub(crate) fn bounded(aggregated: String) -> String {
+    // Room for the mark, which Codex adds to what it keeps.
+    if aggregated.len() <= 2 * HALF + 256 {
+        return aggregated;
+    }
+    let mut output = Output::default();
+    output.push(&aggregated);
+    let tail = ceil_boundary(&output.tail, output.tail.len().saturating_sub(HALF));
+    output.tail.drain(..tail);
+    output.whole()
+}
+
 /// The last `limit` bytes of `text`, cut at a line where there is one, with a mark of the cut.
 pub(crate) fn last_bytes(text: &str, limit: usize) -> String {
     if text.len() <= limit {

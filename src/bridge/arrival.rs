@@ -35,6 +35,8 @@ pub enum Arrival<'a> {
     Surveyed { session: &'a SessionId, found: &'a [Found] },
     /// What the processes of a listed command do.
     Watched { watch: WatchId, report: WatchReport },
+    /// A page could not be opened.
+    PageNotOpened(&'a str),
     /// A signal reached us.
     Signal(i32),
 }

@@ -24,6 +24,8 @@ pub enum Departure {
     Survey { session: SessionId, thread: ThreadId },
     /// Watch the processes of a command, or no longer.
     Watch { watch: WatchId, act: WatchAct },
+    /// Open a page in the browser of this machine.
+    OpenPage(String),
     /// Leave, once everything before is written.
     Exit { code: i32 },
     /// Nothing to do, but worth knowing.

@@ -49,6 +49,7 @@ fn show(departure: &Departure) -> String {
         Departure::Stop { stop, .. } => format!("stop {}", stop.0),
         Departure::Survey { .. } => "survey".to_owned(),
         Departure::Watch { watch, .. } => format!("watch {}", watch.0),
+        Departure::OpenPage(url) => format!("open {url}"),
         Departure::Exit { code } => format!("exit {code}"),
         Departure::Noted(Note::Anomaly(Anomaly::StaleGeneration { generation })) => {
             format!("stale {}", generation.0)

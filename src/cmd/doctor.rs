@@ -1,6 +1,6 @@
 //! The `doctor` subcommand: is this machine ready, and what to put into a client's settings.
 //!
-//! Starts Codex for a moment and asks who is logged in; changes nothing.
+//! Starts Codex for a moment, or connects to one that runs, and asks who is logged in; changes nothing.
 
 pub mod setup;
 #[cfg(test)]
@@ -8,6 +8,7 @@ mod tests;
 
 use self::setup::Setup;
 use crate::child::{Child, FromChild, Program};
+use crate::connect::{Connection, Target};
 use crate::core::ids::Generation;
 use crate::locate::{NotFound, Sought, locate};
 use crate::transport::Frame;
@@ -42,6 +43,13 @@ struct Findings {
     login: Result<String, String>,
 }
 
+/// What an app-server said.
+#[derive(Debug)]
+struct Answers {
+    hello: Value,
+    account: Value,
+}
+
 /// Runs the subcommand; the exit code.
 ///
 /// # Errors
@@ -49,11 +57,19 @@ struct Findings {
 pub fn run(
     codex: &Sought,
     overrides: &[String],
+    connect: Option<&Target>,
     setup: &Setup,
     out: &mut dyn Write,
 ) -> Result<u8, DoctorError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(DoctorError::Runtime)?;
+    if let Some(target) = connect {
+        let lines = runtime.block_on(examine_running(target, setup));
+        runtime.shutdown_background();
+        let is_ready = tell(&lines, out)?;
+        setup.print(None, out)?;
+        return Ok(if is_ready { 0 } else { NOT_READY });
+    }
     let findings = runtime.block_on(examine(codex, overrides, setup));
     runtime.shutdown_background();
     let is_ready = report(&findings, out)?;
@@ -82,6 +98,39 @@ async fn examine(codex: &Sought, overrides: &[String], setup: &Setup) -> Finding
     Findings { version, app_server, login, program }
 }
 
+/// What is to be said of an app-server that runs.
+async fn examine_running(target: &Target, setup: &Setup) -> Vec<Line> {
+    let (events, mut heard) = mpsc::channel(16);
+    let mut connection = Connection::open(target.clone(), Generation(1), events);
+    let answers = timeout(PATIENCE, ask(&|line| connection.send(line), &mut heard)).await;
+    let pid = connection.pid();
+    connection.end();
+    drained(&mut heard).await;
+    let skipped = || Err("not examined, there is no connection".to_owned());
+    let address = &target.address;
+    let answers = match answers {
+        Ok(Ok(answers)) => answers,
+        Ok(Err(why)) => return vec![("connect", Err(why)), ("version", skipped()), ("login", skipped())],
+        Err(_) => {
+            let why = format!("what listens at {address} did not answer within {} s", PATIENCE.as_secs());
+            return vec![("connect", Err(why)), ("version", skipped()), ("login", skipped())];
+        }
+    };
+    let place = match pid {
+        Some(pid) => format!("{address}, process {pid}"),
+        None => format!("{address}, no process of yours on this host: what it runs is stopped by it alone"),
+    };
+    // `name/0.171.0 (system; ...) ...`
+    let agent = answers.hello["userAgent"].as_str().unwrap_or_default();
+    let version = agent.split_once('/').and_then(|(_, rest)| rest.split_whitespace().next());
+    let version = version.map(|it| format!("codex {it}")).ok_or("it does not say; is it a codex app-server?");
+    vec![
+        ("connect", Ok(place)),
+        ("version", version.map_err(str::to_owned)),
+        ("login", login(&answers.account, setup)),
+    ]
+}
+
 async fn version(path: &Path) -> Result<String, String> {
     let output = tokio::process::Command::new(path).arg("--version").kill_on_drop(true).output();
     match timeout(PATIENCE, output).await {
@@ -99,28 +148,30 @@ async fn talk(path: &Path, overrides: &[String], setup: &Setup) -> Result<Result
     let (events, mut heard) = mpsc::channel(16);
     let program = Program { path: path.to_owned(), overrides: overrides.to_vec(), run: None };
     let mut child = Child::start(&program, Generation(1), events).map_err(|error| error.to_string())?;
-    let answers = timeout(PATIENCE, ask(&child, &mut heard)).await;
+    let answers = timeout(PATIENCE, ask(&|line| child.send(line), &mut heard)).await;
     child.end();
-    while let Some(event) = heard.recv().await {
-        if matches!(event, FromChild::Died { .. }) {
-            break;
-        }
-    }
+    drained(&mut heard).await;
     match answers {
-        Ok(answers) => answers.map(|account| login(&account, setup)),
+        Ok(answers) => answers.map(|it| login(&it.account, setup)),
         Err(_) => Err(format!("it did not answer within {} s", PATIENCE.as_secs())),
     }
 }
 
-async fn ask(child: &Child, heard: &mut Receiver<FromChild>) -> Result<Value, String> {
+async fn ask(send: &dyn Fn(String), heard: &mut Receiver<FromChild>) -> Result<Answers, String> {
     let client = json!({"name": env!("CARGO_PKG_NAME"), "title": null, "version": env!("CARGO_PKG_VERSION")});
-    child.send(
-        json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client}}).to_string(),
-    );
-    answer(heard, INITIALIZE).await?;
-    child.send(json!({"method": "initialized"}).to_string());
-    child.send(json!({"id": ACCOUNT, "method": "account/read", "params": {}}).to_string());
-    answer(heard, ACCOUNT).await
+    send(json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client}}).to_string());
+    let hello = answer(heard, INITIALIZE).await?;
+    send(json!({"method": "initialized"}).to_string());
+    send(json!({"id": ACCOUNT, "method": "account/read", "params": {}}).to_string());
+    Ok(Answers { hello, account: answer(heard, ACCOUNT).await? })
+}
+
+async fn drained(heard: &mut Receiver<FromChild>) {
+    while let Some(event) = heard.recv().await {
+        if matches!(event, FromChild::Died { .. } | FromChild::NotStarted { .. }) {
+            break;
+        }
+    }
 }
 
 async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, String> {
@@ -161,6 +212,9 @@ fn login(account: &Value, setup: &Setup) -> Result<String, String> {
     }
 }
 
+/// What is said of one thing.
+type Line = (&'static str, Result<String, String>);
+
 fn report(findings: &Findings, out: &mut dyn Write) -> io::Result<bool> {
     let program = findings.program.as_ref().map(|path| path.display().to_string());
     let lines = [
@@ -169,7 +223,12 @@ fn report(findings: &Findings, out: &mut dyn Write) -> io::Result<bool> {
         ("app-server", findings.app_server.clone().map(|()| "answers".to_owned())),
         ("login", findings.login.clone()),
     ];
-    for (name, found) in &lines {
+    tell(&lines, out)
+}
+
+/// Whether all is well.
+fn tell(lines: &[Line], out: &mut dyn Write) -> io::Result<bool> {
+    for (name, found) in lines {
         match found {
             Ok(good) => writeln!(out, "ok    {name:<12}{good}")?,
             Err(wrong) => writeln!(out, "NOT   {name:<12}{wrong}")?,

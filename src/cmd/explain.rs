@@ -115,6 +115,7 @@ fn received(input: &Received) -> Row {
         Received::Watched { watch, report } => {
             Row::of("", "", &format!("(watch {}: {})", watch.0, watched_in_words(*report)), "")
         }
+        Received::PageNotOpened(why) => Row::of("", "", &short(&format!("(no page: {why})")), ""),
         Received::Signal(number) => Row::of("", "", &format!("(signal {number})"), ""),
     }
 }

@@ -1,5 +1,6 @@
 //! The account on Codex's wire: who is signed in, and sign-ins.
 
+use super::bound::bounded;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use crate::core::codex::{CodexReply, Event};
@@ -92,7 +93,7 @@ pub(crate) fn completed(params: &RawValue) -> Result<Event, Misfit> {
     let WireCompleted { login_id, success, error } = decode_json(params)?;
     let end = match success {
         true => LoginEnd::SignedIn,
-        false => LoginEnd::Failed(error.unwrap_or_else(|| "codex does not say why".to_owned())),
+        false => LoginEnd::Failed(error.map_or_else(|| "codex does not say why".to_owned(), bounded)),
     };
     Ok(Event::LoginCompleted { login: login_id.map(LoginId::new), end })
 }

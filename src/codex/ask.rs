@@ -134,6 +134,8 @@ struct WireQuestion {
     question: String,
     #[serde(default)]
     is_other: bool,
+    #[serde(default)]
+    is_secret: bool,
     options: Option<Vec<WireOption>>,
 }
 
@@ -148,11 +150,12 @@ fn questions(wire: WireQuestions) -> CodexAsk {
     let questions = wire
         .questions
         .into_iter()
-        .map(|WireQuestion { id, header, question, is_other, options }| Question {
+        .map(|WireQuestion { id, header, question, is_other, is_secret, options }| Question {
             id,
             header,
             question,
             is_other,
+            is_secret,
             options: options
                 .unwrap_or_default()
                 .into_iter()

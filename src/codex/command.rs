@@ -1,11 +1,18 @@
 //! The `commandExecution` item: script, title and kind of a command.
 
+use super::bound::{Room, bounded, json_len, long};
 use super::place::{absolute, one_line, shown};
 use super::shell::decode_script;
+use crate::background::output;
 use crate::core::codex::{CommandItem, CommandSource, ItemStatus};
 use crate::core::ids::ProcessId;
 use crate::core::update::{Location, ToolKind};
 use serde::Deserialize;
+
+/// Most that the places of a command take in a line, in bytes.
+const PLACES_MAX: usize = 256 << 10;
+/// Most steps that a title names.
+const TITLES_MAX: usize = 16;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +48,7 @@ struct Step {
 
 /// The command as the core wants it; `unstated` is the status where Codex names none we know.
 pub(crate) fn decode_command(wire: WireCommand, unstated: ItemStatus) -> CommandItem {
-    let command = decode_script(&wire.command);
+    let command = long(decode_script(&wire.command));
     let steps: Option<Vec<Step>> = wire.command_actions.iter().map(|it| decode_step(it, &wire.cwd)).collect();
     let (title, kind, locations) = match steps {
         Some(steps) if !steps.is_empty() => sum_up(steps),
@@ -49,7 +56,7 @@ pub(crate) fn decode_command(wire: WireCommand, unstated: ItemStatus) -> Command
     };
     CommandItem {
         command,
-        cwd: wire.cwd,
+        cwd: bounded(wire.cwd),
         process: wire.process_id.map(ProcessId::new),
         source: match wire.source.as_deref() {
             Some("userShell") => CommandSource::User,
@@ -59,7 +66,7 @@ pub(crate) fn decode_command(wire: WireCommand, unstated: ItemStatus) -> Command
         title,
         kind,
         locations,
-        output: wire.aggregated_output,
+        output: wire.aggregated_output.map(output::bounded),
         exit_code: wire.exit_code,
         duration_ms: wire.duration_ms,
     }
@@ -86,16 +93,19 @@ fn sum_up(steps: Vec<Step>) -> (String, ToolKind, Vec<Location>) {
     let mut titles: Vec<String> = Vec::new();
     let mut locations: Vec<Location> = Vec::new();
     let mut kind = None;
+    let mut room = Room(PLACES_MAX);
     for step in steps {
         kind = match kind {
             None => Some(step.kind),
             Some(kind) if kind == step.kind => Some(kind),
             Some(_) => Some(ToolKind::Execute),
         };
-        if !titles.contains(&step.title) {
+        // One line is all that is shown of them.
+        if titles.len() < TITLES_MAX && !titles.contains(&step.title) {
             titles.push(step.title);
         }
-        locations.extend(step.location.filter(|it| !locations.contains(it)));
+        let is_new = |it: &Location| !locations.contains(it) && room.takes(json_len(&it.path));
+        locations.extend(step.location.filter(is_new));
     }
     (one_line(&titles.join(", ")), kind.unwrap_or(ToolKind::Execute), locations)
 }

@@ -1,5 +1,6 @@
 //! File changes of Codex as diffs.
 
+use super::bound::{Room, json_len};
 use crate::core::update::{Diff, DiffOp};
 use serde::Deserialize;
 
@@ -21,11 +22,23 @@ struct WireChangeKind {
 
 /// Most that the diffs of one call take in a line, in bytes: v1 carries text twice, as old and as new.
 const MAX: usize = 4 << 20;
+/// Most that the names of its files take.
+const NAMES_MAX: usize = 6 << 20;
+/// How often a line can name one file: as a change, as a place, in a note, in the header of a patch.
+const NAMED: usize = 8;
 
-/// The changes as the client gets them, in Codex's order.
-pub(crate) fn decode_changes(changes: Vec<WireChange>) -> Vec<Diff> {
-    let mut left = MAX;
-    changes.into_iter().map(|change| bounded(decode_change(change), &mut left)).collect()
+/// The changes as the client gets them, in Codex's order, and how many more there are.
+pub(crate) fn decode_changes(changes: Vec<WireChange>) -> (Vec<Diff>, usize) {
+    let (mut left, mut names) = (MAX, Room(NAMES_MAX));
+    let n_changes = changes.len();
+    let named = |change: &WireChange| {
+        let target = change.kind.move_path.as_deref().map_or(0, json_len);
+        names.takes(NAMED * (json_len(&change.path) + target))
+    };
+    let shown = changes.into_iter().take_while(named);
+    let shown: Vec<Diff> = shown.map(|change| bounded(decode_change(change), &mut left)).collect();
+    let n_more = n_changes - shown.len();
+    (shown, n_more)
 }
 
 fn bounded(diff: Diff, left: &mut usize) -> Diff {
@@ -36,16 +49,6 @@ fn bounded(diff: Diff, left: &mut usize) -> Diff {
         }
         None => Diff { left_out: Some(diff.text.len()), text: String::new(), ..diff },
     }
-}
-
-/// Bytes that `text` takes inside a JSON string.
-fn json_len(text: &str) -> usize {
-    let escapes = text.bytes().map(|it| match it {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
-        0..=0x1f => 5,
-        _ => 0,
-    });
-    text.len() + escapes.sum::<usize>()
 }
 
 fn decode_change(change: WireChange) -> Diff {

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 /// Characters of a tool's arguments that are shown.
 const SHOWN_MAX: usize = 2_000;
+/// Most answers that are put as a choice.
+const CHOICES_MAX: usize = 64;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -91,10 +93,15 @@ fn choices(schema: &RawValue) -> Vec<(String, Json)> {
     let mut properties = properties.iter();
     match (properties.next(), properties.next()) {
         (None, _) => vec![("Accept".to_owned(), Json::trusted("{}"))],
-        (Some((name, property)), None) => values(property)
-            .into_iter()
-            .map(|(label, value)| (label, Json::trusted(json!({ name: value }).to_string())))
-            .collect(),
+        (Some((name, property)), None) => {
+            let values = values(property);
+            // Nobody chooses from hundreds of buttons.
+            if values.len() > CHOICES_MAX {
+                return Vec::new();
+            }
+            let answer = |value| Json::trusted(json!({ name: value }).to_string());
+            values.into_iter().map(|(label, value)| (label, answer(value))).collect()
+        }
         (Some(_), Some(_)) => Vec::new(),
     }
 }

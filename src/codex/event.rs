@@ -18,6 +18,9 @@ use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// Largest settings that are believed, in bytes: they are names and numbers.
+const SETTINGS_MAX: usize = 1 << 20;
+
 /// The event of one notification; `Unmapped` for a name, or a kind of item, that is new.
 ///
 /// # Errors
@@ -53,6 +56,7 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
         "thread/closed" => thread::closed(params),
         "thread/archived" | "thread/deleted" => thread::removed(params),
         "thread/name/updated" => thread::renamed(params),
+        "thread/settings/updated" if params.get().len() > SETTINGS_MAX => Err(Misfit::at("its size")),
         "thread/settings/updated" => thread::settings(params),
         "thread/tokenUsage/updated" => thread::token_usage(params),
         "thread/goal/updated" => standing::goal_updated(params),
@@ -78,9 +82,14 @@ pub(crate) fn decode_event(method: &str, params: Option<&RawValue>) -> Result<Ev
 /// The thread of a notification that `decode_event` refused, where it tells a start or an end.
 pub(crate) fn thread_of(method: &str, params: Option<&RawValue>) -> Option<ThreadId> {
     match method {
-        "item/started" | "item/completed" | "turn/completed" => thread::named(params?),
+        "item/started" | "item/completed" | "turn/completed" => named(params?),
         _ => None,
     }
+}
+
+/// The thread that `params` names, whatever else is in them.
+pub(crate) fn named(params: &RawValue) -> Option<ThreadId> {
+    thread::named(params)
 }
 
 #[derive(Deserialize)]
@@ -115,11 +124,8 @@ struct WirePatch {
 
 fn patch(wire: WirePatch) -> Event {
     let WirePatch { thread_id, item_id, changes } = wire;
-    Event::Patch {
-        thread: ThreadId::new(thread_id),
-        item: ItemId::new(item_id),
-        changes: decode_changes(changes),
-    }
+    let (changes, n_more) = decode_changes(changes);
+    Event::Patch { thread: ThreadId::new(thread_id), item: ItemId::new(item_id), changes, n_more }
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! The requests of slash commands on Codex's wire, and the answers to them.
 
+use super::bound::long;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::rate_limit::WireLimit;
@@ -73,7 +74,7 @@ pub(crate) fn decode_told(method: &str, result: &RawValue) -> Result<Option<Code
         "skills/list" => Told::Skills(skills(decode_json(result)?)),
         "command/exec" => {
             let WireExec { exit_code, stdout, stderr } = decode_json(result)?;
-            Told::Exec(ExecEnd { code: exit_code, stdout, stderr })
+            Told::Exec(ExecEnd { code: exit_code, stdout: long(stdout), stderr: long(stderr) })
         }
         "review/start" => {
             let WireReview { turn } = decode_json(result)?;

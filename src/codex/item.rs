@@ -48,7 +48,8 @@ pub(crate) fn decode_item(raw: &RawValue, unstated: ItemStatus) -> Result<Decode
         "fileChange" => {
             let WireFileChange { changes, status } = decode_json(raw)?;
             let status = decode_status(status.as_deref(), unstated);
-            ItemKind::FileChange { changes: decode_changes(changes), status }
+            let (changes, n_more) = decode_changes(changes);
+            ItemKind::FileChange { changes, n_more, status }
         }
         "contextCompaction" => ItemKind::Compaction,
         "hookPrompt" | "functionCallOutput" => ItemKind::Hidden,
@@ -84,11 +85,17 @@ struct WireAsync {
     options: Option<Vec<String>>,
 }
 
-// Questions that nothing waits for: the next prompt answers them, or does not.
+// Questions that nothing waits for: the next prompt answers them, or does not. Codex's own text mostly
+// has them already.
 fn message(wire: WireMessage) -> String {
     let questions = wire.questions.unwrap_or_default();
+    let text = wire.text.clone();
+    let is_said = |it: &&WireAsync| {
+        text.contains(&it.title)
+            && it.options.iter().flatten().all(|option| text.contains(&format!("- {option}")))
+    };
     let mut lines = vec![wire.text];
-    for WireAsync { title, options } in &questions {
+    for WireAsync { title, options } in questions.iter().filter(|it| !is_said(it)) {
         lines.push(format!("\n**{title}**"));
         lines.extend(options.iter().flatten().map(|option| format!("- {option}")));
     }

@@ -1,6 +1,7 @@
 //! Codex's answers to our requests, read by the method that was asked.
 
 use super::account::{decode_account, decode_login};
+use super::bound::{Room, bounded, json_len, long};
 use super::inquiry::decode_told;
 use super::item::{Decoded, decode_item};
 use super::misfit::{Misfit, decode_json};
@@ -18,11 +19,22 @@ use crate::core::request::ThreadEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// Largest list of choices and names that is believed, in bytes: the client gets all of it in one line.
+const LIST_MAX: usize = 1 << 20;
+const LISTS: [&str; 5] =
+    ["model/list", "permissionProfile/list", "skills/list", "account/read", "account/login/start"];
+
+/// Most that the threads of one page take in a line, in bytes.
+const THREADS_MAX: usize = 8 << 20;
+
 /// The answer to a request of `method`.
 ///
 /// # Errors
 /// The first field that does not fit.
 pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply, Misfit> {
+    if result.get().len() > LIST_MAX && LISTS.contains(&method) {
+        return Err(Misfit::at("its size"));
+    }
     match method {
         "initialize" => {
             let WireInitialized { user_agent } = decode_json(result)?;
@@ -31,7 +43,13 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         "thread/start" | "thread/resume" => decode_json(result).map(opened),
         "thread/list" => {
             let WirePage::<WireThread> { data, next_cursor } = decode_json(result)?;
-            Ok(CodexReply::Threads { threads: data.into_iter().map(entry).collect(), next: next_cursor })
+            let threads: Vec<ThreadEntry> = data.into_iter().map(entry).collect();
+            let mut room = Room(THREADS_MAX);
+            let title = |it: &ThreadEntry| it.title.as_deref().map_or(0, json_len);
+            match threads.iter().all(|it| room.takes(json_len(&it.cwd) + title(it))) {
+                true => Ok(CodexReply::Threads { threads, next: next_cursor }),
+                false => Err(Misfit::at("its size")),
+            }
         }
         "thread/read" => {
             let WireRead { thread } = decode_json(result)?;
@@ -154,13 +172,13 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
         turn,
         over: newest.filter(|it| !it.runs()).map(|it| Box::new((it.id(), it.end()))),
         thread: ThreadId::new(wire.thread.id),
-        cwd: wire.cwd,
+        cwd: bounded(wire.cwd),
         holds: Holds {
-            model: wire.model,
-            effort: wire.reasoning_effort,
+            model: bounded(wire.model),
+            effort: wire.reasoning_effort.map(bounded),
             preset: decode_preset(wire.approval_policy, wire.sandbox),
             profile: wire.active_permission_profile.and_then(WireProfile::configured),
-            tier: wire.service_tier,
+            tier: wire.service_tier.map(bounded),
             rules: decode_rules(wire.approval_policy, wire.sandbox),
             collaboration: decode_collaboration(wire.collaboration_mode),
         },
@@ -171,7 +189,7 @@ fn entry(wire: WireThread) -> ThreadEntry {
     ThreadEntry {
         title: title(&wire),
         thread: ThreadId::new(wire.id),
-        cwd: wire.cwd,
+        cwd: bounded(wire.cwd),
         updated_at: wire.updated_at,
     }
 }
@@ -277,7 +295,12 @@ struct WireTerminal {
 
 fn terminal(wire: WireTerminal) -> LiveTerminal {
     let WireTerminal { item_id, process_id, command, cwd } = wire;
-    LiveTerminal { item: ItemId::new(item_id), process: ProcessId::new(process_id), command, cwd }
+    LiveTerminal {
+        item: ItemId::new(item_id),
+        process: ProcessId::new(process_id),
+        command: long(command),
+        cwd: bounded(cwd),
+    }
 }
 
 #[derive(Deserialize)]

@@ -8,12 +8,17 @@ use super::mcp::encode_mcp_servers;
 use super::preset::{encode_approval, encode_mode, encode_policy};
 use super::user::encode_input;
 use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::gateway::Gateway;
+use crate::core::ids::ThreadId;
 use crate::core::request::{Instructions, McpServer};
 use crate::core::rules::{Collaboration, CollaborationMode};
 use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
 const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
+
+/// Codex's name for the gateway of the client; a thread keeps it, and is loaded again only with one of that name.
+const GATEWAY: &str = "custom-gateway";
 
 /// The `params` of `request`. A field that keeps Codex's own setting is not there. `kept`: seconds that a
 /// thread outlives its subscribers.
@@ -23,21 +28,20 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
             "clientInfo": {"name": client.name, "title": client.title, "version": client.version},
             "capabilities": {"experimentalApi": true, "optOutNotificationMethods": OPTED_OUT},
         }),
-        CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, choices } => {
-            let mut params = thread_start(cwd, roots, config(mcp_servers, kept), choices);
+        CodexRequest::ThreadStart { cwd, roots, mcp_servers, instructions, gateway, choices } => {
+            let config = config(mcp_servers, gateway.as_deref(), kept);
+            let mut params = thread_start(cwd, roots, config, choices);
             params.instruct(instructions.as_ref());
             params.done()
         }
-        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions } => {
-            let mut params = Params::of(json!({
-                "threadId": thread.as_str(),
-                "excludeTurns": true,
-                "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
-            }));
+        CodexRequest::ThreadRejoin { thread } => thread_resume(thread),
+        CodexRequest::ThreadResume { thread, cwd, roots, mcp_servers, instructions, gateway } => {
+            let mut params = Params::of(thread_resume(thread));
             params.add("cwd", cwd.as_deref());
             params.add("runtimeWorkspaceRoots", Some(roots.as_slice()).filter(|it| !it.is_empty()));
             params.instruct(instructions.as_ref());
-            params.add("config", Some(config(mcp_servers, kept)).filter(|it| !it.is_empty()));
+            let config = config(mcp_servers, gateway.as_deref(), kept);
+            params.add("config", Some(config).filter(|it| !it.is_empty()));
             params.done()
         }
         CodexRequest::ThreadList { cwd, cursor, limit } => {
@@ -59,20 +63,25 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
             params.add("cursor", cursor.as_deref());
             params.done()
         }
+        CodexRequest::NewestItems { thread, cursor, limit } => {
+            let mut params =
+                Params::of(json!({"threadId": thread.as_str(), "sortDirection": "desc", "limit": limit}));
+            params.add("cursor", cursor.as_deref());
+            params.done()
+        }
         CodexRequest::TurnStart { thread, key, input, context, choices } => {
             let mut params = Params::of(json!({
                 "threadId": thread.as_str(),
                 "clientUserMessageId": key.as_str(),
                 "input": encode_input(input),
             }));
-            params.add("model", choices.model.as_deref());
             params.add("additionalContext", context.as_deref().map(encode_context));
-            params.add("effort", choices.effort.as_deref());
-            params.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
-            params.add("serviceTier", choices.tier.as_deref());
-            params.add("permissions", choices.profile.as_deref());
-            params.add("approvalPolicy", approval(choices));
-            params.add("sandboxPolicy", choices.preset.map(encode_policy));
+            params.choose(choices);
+            params.done()
+        }
+        CodexRequest::SettingsUpdate { thread, choices } => {
+            let mut params = Params::of(json!({"threadId": thread.as_str()}));
+            params.choose(choices);
             params.done()
         }
         CodexRequest::TurnSteer { thread, turn, key, input, context } => {
@@ -152,11 +161,29 @@ fn encode_context(text: &str) -> Value {
     json!({ "appserver-acp": { "kind": "application", "value": text } })
 }
 
+fn thread_resume(thread: &ThreadId) -> Value {
+    json!({
+        "threadId": thread.as_str(),
+        "excludeTurns": true,
+        "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"},
+    })
+}
+
 /// Settings of the configuration that hold for one thread.
-fn config(mcp_servers: &[McpServer], kept: Option<u64>) -> Map<String, Value> {
+fn config(mcp_servers: &[McpServer], gateway: Option<&Gateway>, kept: Option<u64>) -> Map<String, Value> {
     let mut config = Map::new();
     if !mcp_servers.is_empty() {
         config.insert("mcp_servers".to_owned(), encode_mcp_servers(mcp_servers));
+    }
+    if let Some(Gateway { base_url, name, headers }) = gateway {
+        let headers: Map<String, Value> =
+            headers.iter().map(|(name, value)| (name.clone(), Value::from(value.expose()))).collect();
+        let provider = json!({
+            "name": name.as_deref().unwrap_or("gateway of the client"), "base_url": base_url,
+            "http_headers": headers, "wire_api": "responses",
+        });
+        config.insert("model_provider".to_owned(), Value::from(GATEWAY));
+        config.insert("model_providers".to_owned(), json!({ GATEWAY: provider }));
     }
     if let Some(seconds) = kept {
         config.insert("thread_unload_delay_secs".to_owned(), Value::from(seconds));
@@ -195,6 +222,16 @@ impl Params {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value.into());
         }
+    }
+
+    fn choose(&mut self, choices: &Choices) {
+        self.add("model", choices.model.as_deref());
+        self.add("effort", choices.effort.as_deref());
+        self.add("collaborationMode", choices.collaboration.as_ref().map(encode_collaboration));
+        self.add("serviceTier", choices.tier.as_deref());
+        self.add("permissions", choices.profile.as_deref());
+        self.add("approvalPolicy", approval(choices));
+        self.add("sandboxPolicy", choices.preset.map(encode_policy));
     }
 
     // Codex's base instructions are its own ones; the developer's come beside them.

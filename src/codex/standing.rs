@@ -1,5 +1,6 @@
 //! Goals and queued messages as Codex describes them, in notifications and answers alike.
 
+use super::bound::long;
 use super::misfit::{Misfit, decode_json};
 use super::user::decode_content;
 use crate::core::codex::{CodexReply, Event};
@@ -95,7 +96,7 @@ pub(crate) fn queue_reply(result: &RawValue) -> Result<CodexReply, Misfit> {
     let messages = data.into_iter().enumerate().map(|(idx, it)| {
         let content = decode_content(&it.input).map_err(|misfit| misfit.under(&format!("data[{idx}]")))?;
         let key = PromptKey::new(it.client_user_message_id);
-        Ok(QueuedMessage { id: it.id, key, text: text(&content) })
+        Ok(QueuedMessage { id: it.id, key, text: long(text(&content)) })
     });
     Ok(CodexReply::Queued { messages: messages.collect::<Result<_, _>>()?, next: next_cursor })
 }
@@ -117,7 +118,7 @@ fn goal(wire: WireGoal) -> Result<Goal, Misfit> {
         _ => return Err(Misfit::at("status")),
     };
     Ok(Goal {
-        objective: wire.objective,
+        objective: long(wire.objective),
         status,
         token_budget: wire.token_budget,
         tokens_used: wire.tokens_used,

@@ -5,12 +5,13 @@
 mod agent;
 mod image;
 
+use super::bound::{bounded, places};
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use crate::core::codex::{ItemStatus, ToolItem};
 use crate::core::ids::Json;
-use crate::core::update::{Location, ToolKind};
+use crate::core::update::ToolKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -44,7 +45,7 @@ pub(crate) fn decode_tool(
 /// A tool of which there is nothing but this.
 pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatus) -> ToolItem {
     ToolItem {
-        name: name.to_owned(),
+        name: bounded(name.to_owned()),
         title,
         kind,
         status,
@@ -57,10 +58,8 @@ pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatu
     }
 }
 
-/// Largest JSON of a tool that is handed on, and longest readable text of one, in bytes: an update with
-/// both must stay a line that every client takes.
+/// Largest JSON of a tool that is handed on, in bytes.
 const JSON_MAX: usize = 1 << 20;
-const TEXT_MAX: usize = 64 << 10;
 
 // What is too large is replaced by a note of the same JSON, so that the client can show that.
 fn json(raw: Option<&RawValue>) -> Option<Json> {
@@ -68,17 +67,6 @@ fn json(raw: Option<&RawValue>) -> Option<Json> {
         n_bytes if n_bytes > JSON_MAX => Json::trusted(format!("{{\"leftOut\":\"{n_bytes} bytes\"}}")),
         _ => Json::trusted(it.get()),
     })
-}
-
-/// `text`, cut where it is too long to be shown, with a mark.
-pub(crate) fn bounded(mut text: String) -> String {
-    let n_bytes = text.len();
-    if n_bytes > TEXT_MAX {
-        text.truncate(text.floor_char_boundary(TEXT_MAX));
-        let left_out = n_bytes - text.len();
-        text.push_str(&format!("\n[{left_out} more bytes left out]"));
-    }
-    text
 }
 
 #[derive(Deserialize)]
@@ -111,12 +99,14 @@ struct WireTextPart {
 
 fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
     let said = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
+    let images = said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
+    let text = wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded);
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.result),
-        images: said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default(),
-        text: wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded),
+        text: images.noted(text),
+        images: images.urls,
         ..plain(
             &format!("{}.{}", wire.server, wire.tool),
             one_line(&format!("{} ({})", wire.tool, wire.server)),
@@ -154,12 +144,13 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         Some(space) => (format!("{space}.{}", wire.tool), format!("{} ({space})", wire.tool)),
         None => (wire.tool.clone(), wire.tool),
     };
+    let images = image::of_parts(&parts);
     Ok(ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.content_items),
-        text: join_texts(&parts).map(bounded),
-        images: image::of_parts(&parts),
+        text: images.noted(join_texts(&parts).map(bounded)),
+        images: images.urls,
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })
 }
@@ -206,9 +197,10 @@ struct WireImageView {
 }
 
 fn image_view(wire: WireImageView, unstated: ItemStatus) -> ToolItem {
+    let title = one_line(&format!("View {}", wire.path));
     ToolItem {
-        locations: vec![Location { path: wire.path.clone(), line: None }],
-        ..plain("imageView", one_line(&format!("View {}", wire.path)), ToolKind::Read, unstated)
+        locations: places(std::iter::once(wire.path)),
+        ..plain("imageView", title, ToolKind::Read, unstated)
     }
 }
 
@@ -229,12 +221,13 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
         Some(_) => ItemStatus::Failed,
         None => decode_status(wire.status.as_deref(), unstated),
     };
+    let images = image::of_result(wire.result);
     ToolItem {
         status,
         output: json(wire.failure),
-        text: wire.revised_prompt.map(bounded),
-        images: image::of_result(wire.result),
-        locations: wire.saved_path.map(|path| Location { path, line: None }).into_iter().collect(),
+        text: images.noted(wire.revised_prompt.map(bounded)),
+        images: images.urls,
+        locations: places(wire.saved_path.into_iter()),
         ..plain("imageGeneration", "Generate an image".to_owned(), ToolKind::Other, unstated)
     }
 }

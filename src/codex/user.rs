@@ -2,7 +2,9 @@
 //!
 //! Does not know turns or prompts' ids.
 
+use super::bound::{Room, json_len};
 use super::misfit::{Misfit, decode_json};
+use super::place::one_line;
 use crate::core::request::PromptPart;
 use crate::core::update::Content;
 use serde::Deserialize;
@@ -16,33 +18,42 @@ pub(crate) fn encode_input(parts: &[PromptPart]) -> Vec<Value> {
 
 /// Most bytes of image data that one message carries: a client takes lines of bounded size.
 const IMAGES_MAX: usize = 8 << 20;
+/// Most bytes of everything else: Codex takes texts of 1 MiB.
+const TEXTS_MAX: usize = 4 << 20;
+/// Most parts of one message.
+const PARTS_MAX: usize = 10_000;
 
-/// The parts of a `userMessage` item; images beyond the bound are named only.
+/// The parts of a `userMessage` item; what is beyond the bounds is named only.
 ///
 /// # Errors
 /// The first part that does not fit; a part of a new kind is shown by its name.
 pub(crate) fn decode_content(parts: &[&RawValue]) -> Result<Vec<Content>, Misfit> {
-    let mut left = IMAGES_MAX;
+    let (mut images, mut texts) = (Room(IMAGES_MAX), Room(TEXTS_MAX));
     parts
         .iter()
+        .take(PARTS_MAX)
         .enumerate()
         .map(|(idx, part)| {
             let content = decode_part(part).map_err(|it| it.under(&format!("content[{idx}]")))?;
-            Ok(bounded(content, &mut left))
+            Ok(bounded(content, &mut images, &mut texts))
         })
         .collect()
 }
 
-fn bounded(content: Content, left: &mut usize) -> Content {
+fn bounded(content: Content, images: &mut Room, texts: &mut Room) -> Content {
     match content {
-        Content::Image { url } => match left.checked_sub(url.len()) {
-            Some(rest) => {
-                *left = rest;
-                Content::Image { url }
-            }
-            None => Content::Text(format!("[image of {} bytes, too large to be shown again]", url.len())),
+        Content::Image { url } => match images.takes(json_len(&url)) {
+            true => Content::Image { url },
+            false => Content::Text(format!("[image of {} bytes, too large to be shown again]", url.len())),
         },
-        Content::Text(_) | Content::Link { .. } => content,
+        Content::Text(text) => match texts.takes(json_len(&text)) {
+            true => Content::Text(text),
+            false => Content::Text(format!("[text of {} bytes, too large to be shown again]", text.len())),
+        },
+        Content::Link { name, uri } => match texts.takes(json_len(&name) + json_len(&uri)) {
+            true => Content::Link { name, uri },
+            false => Content::Text("[link, too large to be shown again]".to_owned()),
+        },
     }
 }
 
@@ -66,7 +77,7 @@ fn decode_part(raw: &RawValue) -> Result<Content, Misfit> {
         }
         ("mention", _, _, Some(path), Some(name)) => Content::Link { name, uri: file_uri(&path) },
         ("skill", _, _, _, Some(name)) => Content::Text(format!("${name}")),
-        _ => Content::Text(format!("[{kind}]")),
+        _ => Content::Text(format!("[{}]", one_line(&kind))),
     })
 }
 

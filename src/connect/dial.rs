@@ -9,6 +9,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::Error;
@@ -73,7 +74,8 @@ pub(super) async fn dial(target: &Target, patience: Duration) -> Result<Dialled,
     let greeted = timeout(patience, client_async_with_config(request, stream, Some(config))).await;
     let stranger = |why: String| NotDialled::Stranger { address: address.clone(), why };
     match greeted {
-        Ok(Ok((socket, _))) => Ok(Dialled { socket, pid }),
+        // Without an answer nobody is known.
+        Ok(Ok((socket, _))) => Ok(Dialled { socket, pid: pid.await.unwrap_or_default() }),
         Ok(Err(Error::Http(answer))) => {
             let body = answer.body().as_deref().unwrap_or_default();
             let words = String::from_utf8_lossy(&body[..body.len().min(WORDS_MAX)]);
@@ -95,13 +97,14 @@ pub(super) async fn dial(target: &Target, patience: Duration) -> Result<Dialled,
     }
 }
 
-async fn reach(address: &Address) -> io::Result<(Box<dyn Bytes>, Option<u32>)> {
+/// A stream, and who is asked for the process at its other end.
+async fn reach(address: &Address) -> io::Result<(Box<dyn Bytes>, JoinHandle<Option<u32>>)> {
     match address {
         #[cfg(unix)]
         Address::Unix(path) => {
             let stream = tokio::net::UnixStream::connect(path).await?;
             let pid = peer::of_unix(&stream);
-            Ok((Box::new(stream), pid))
+            Ok((Box::new(stream), spawn_blocking(move || pid)))
         }
         #[cfg(not(unix))]
         Address::Unix(_) => {
@@ -111,8 +114,7 @@ async fn reach(address: &Address) -> io::Result<(Box<dyn Bytes>, Option<u32>)> {
             let stream = TcpStream::connect(*address).await?;
             stream.set_nodelay(true)?;
             let address = *address;
-            let pid = tokio::task::spawn_blocking(move || peer::of_tcp(address)).await.unwrap_or_default();
-            Ok((Box::new(stream), pid))
+            Ok((Box::new(stream), spawn_blocking(move || peer::of_tcp(address))))
         }
     }
 }

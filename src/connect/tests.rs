@@ -245,8 +245,11 @@ async fn the_token_is_shown_as_codex_wants_it() {
 
 #[tokio::test]
 async fn one_that_says_nothing_is_not_waited_for_without_end() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let target = Target { address: Address::Tcp(listener.local_addr().unwrap()), token: None };
-    let said = dial(&target, Duration::from_millis(20)).await.err().unwrap().to_string();
-    assert!(said.contains("it did not answer within 20ms"), "{said}");
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("s");
+    // It is connected to at once, also while it accepts nobody.
+    let _listener = UnixListener::bind(&path).unwrap();
+    let target = Target { address: Address::Unix(path), token: None };
+    let said = dial(&target, Duration::from_millis(50)).await.err().unwrap().to_string();
+    assert!(said.contains("it did not answer within 50ms"), "{said}");
 }

@@ -3,9 +3,11 @@
 //! No session opens whose first prompt would fail for want of an account.
 
 use super::Core;
+use super::barred::Barred;
 use super::codex::{Choices, CodexError, CodexReply, CodexRequest};
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
+use super::gateway::Gateway;
 use super::ids::{RequestId, SessionId, Tick};
 use super::link::Purpose;
 use super::login::Login;
@@ -13,6 +15,7 @@ use super::prompts::refusal;
 use super::request::{Place, Reply, Ticket, Version};
 use super::sign_in::SignIn;
 use super::timer::Timer;
+use std::sync::Arc;
 
 /// How long sessions wait for `account/read`, in ms. It takes long only where an account is there
 /// and its workspace is asked for: then Codex may say itself what is wrong.
@@ -26,6 +29,8 @@ const LOOK_AGAIN: u64 = 1_500;
 pub(crate) struct Account {
     /// Signed in, or the model provider needs no account of OpenAI's; `false` where it is unknown.
     pub(crate) is_good: bool,
+    /// Codex knows nobody, and would ask the model without an account.
+    pub(crate) is_missing: bool,
     /// The `account/read` under way.
     reading: Option<u32>,
     n_reads: u32,
@@ -38,6 +43,8 @@ pub(crate) struct Account {
     key_spent: bool,
     /// The client has signed out on purpose: nothing signs in again unasked.
     pub(crate) has_signed_out: bool,
+    /// Models come from there, and no account is needed.
+    pub(crate) gateway: Option<Arc<Gateway>>,
 }
 
 /// How sure it is that nobody is signed in.
@@ -59,6 +66,8 @@ pub(crate) enum Opening {
     Resume(SessionId),
     /// The client has run `codex login`: did it work?
     Confirm(Ticket),
+    /// `session/prompt` of a session that was opened with an account that is not there any more.
+    Prompt(Barred),
 }
 
 impl Account {
@@ -66,13 +75,18 @@ impl Account {
     pub(crate) fn is_awaited(&self) -> bool {
         !self.held.is_empty() || self.login.is_some()
     }
+
+    /// What waits for the account.
+    pub(super) fn held(&mut self) -> &mut Vec<Opening> {
+        &mut self.held
+    }
 }
 
 impl Core {
     /// Opens at once with an account, else when it is known that there is one.
     pub(super) fn admit(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
-        if self.account.is_good {
-            return self.enter(opening, out);
+        if self.account.is_good || self.account.gateway.is_some() {
+            return self.enter(now, opening, out);
         }
         self.account.held.push(opening);
         if self.account.look != Look::Waiting {
@@ -104,18 +118,18 @@ impl Core {
         }
         match result {
             Ok(CodexReply::Account { who: None, required: true }) => {
-                self.account.is_good = false;
+                (self.account.is_good, self.account.is_missing) = (false, true);
                 self.signed_out(now, out);
             }
             Ok(CodexReply::Account { .. }) => {
-                self.account.is_good = true;
-                self.enter_all(out);
+                (self.account.is_good, self.account.is_missing) = (true, false);
+                self.enter_all(now, out);
             }
             // Somebody is signed in, and more cannot be said: Codex will tell what it misses.
-            Ok(_) => self.enter_all(out),
+            Ok(_) => self.enter_all(now, out),
             Err(error) => {
                 out.anomaly(Anomaly::CodexRefused { method: "account/read", message: error.message });
-                self.enter_all(out);
+                self.enter_all(now, out);
             }
         }
     }
@@ -141,19 +155,20 @@ impl Core {
     }
 
     /// What is held has waited long enough.
-    pub(super) fn account_bound(&mut self, read: u32, out: &mut Effects) {
+    pub(super) fn account_bound(&mut self, now: Tick, read: u32, out: &mut Effects) {
         if self.account.reading == Some(read) {
-            self.enter_all(out);
+            self.enter_all(now, out);
         }
     }
 
-    /// Codex says that the account is another one.
-    pub(super) fn account_updated(&mut self) {
+    /// Codex says that the account is another one, or none.
+    pub(super) fn account_updated(&mut self, now: Tick, out: &mut Effects) {
         self.account.is_good = false;
+        self.read_account(now, out);
     }
 
     /// `$/cancel_request`; `false` if that request does not wait here.
-    pub(super) fn cancel_waiting(&mut self, request: &RequestId, out: &mut Effects) -> bool {
+    pub(super) fn cancel_waiting(&mut self, now: Tick, request: &RequestId, out: &mut Effects) -> bool {
         if self.account.login.as_ref().is_some_and(|it| it.is_of(request)) {
             self.give_up_login(Failure::Cancelled, out);
             return true;
@@ -161,11 +176,16 @@ impl Core {
         let is_it = |opening: &Opening| match opening {
             Opening::New { ticket, .. } | Opening::Confirm(ticket) => ticket.id() == request,
             Opening::Resume(_) => false,
+            Opening::Prompt(barred) => barred.ticket.id() == request,
         };
         match self.account.held.iter().position(is_it) {
             Some(at) => {
-                let opening = self.account.held.remove(at);
-                self.refuse_opening(opening, &Failure::Cancelled, out);
+                match self.account.held.remove(at) {
+                    Opening::Prompt(barred) => self.cancel_barred(now, barred, out),
+                    opening @ (Opening::New { .. } | Opening::Resume(_) | Opening::Confirm(_)) => {
+                        self.refuse_opening(opening, &Failure::Cancelled, out);
+                    }
+                }
                 true
             }
             None => false,
@@ -177,6 +197,7 @@ impl Core {
         let lost = std::mem::take(&mut self.account);
         self.account.n_reads = lost.n_reads;
         self.account.has_signed_out = lost.has_signed_out;
+        self.account.gateway = lost.gateway;
         for opening in lost.held {
             self.refuse_opening(opening, failure, out);
         }
@@ -231,34 +252,38 @@ impl Core {
         ))
     }
 
-    pub(super) fn enter_all(&mut self, out: &mut Effects) {
+    pub(super) fn enter_all(&mut self, now: Tick, out: &mut Effects) {
         self.account.look = Look::First;
         for opening in std::mem::take(&mut self.account.held) {
-            self.enter(opening, out);
+            self.enter(now, opening, out);
         }
     }
 
-    fn enter(&mut self, opening: Opening, out: &mut Effects) {
+    fn enter(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
         match opening {
-            Opening::New { ticket, place } => {
+            Opening::New { ticket, mut place } => {
+                place.gateway.clone_from(&self.account.gateway);
                 self.look_at_place(&ticket, &place, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
                     mcp_servers: place.mcp_servers.clone(),
                     instructions: place.instructions.clone(),
+                    gateway: place.gateway.clone(),
                     choices: Choices { preset: self.settings.preset, ..Default::default() },
                 };
                 self.link.call(Purpose::Open { ticket, place }, request, out);
             }
             Opening::Resume(session) => {
                 // Closed meanwhile, it has no resume any more.
-                if let Some(resuming) = self.arriving.get(&session) {
+                if let Some(resuming) = self.arriving.get_mut(&session) {
+                    resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
-                    self.link.call(Purpose::Resume { session }, request, out);
+                    self.link.load(Purpose::Resume { session }, request, out);
                 }
             }
             Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),
+            Opening::Prompt(barred) => self.let_in(now, barred, out),
         }
     }
 
@@ -270,7 +295,9 @@ impl Core {
 
     fn refuse_opening(&mut self, opening: Opening, failure: &Failure, out: &mut Effects) {
         match opening {
-            Opening::New { ticket, .. } | Opening::Confirm(ticket) => out.refuse(ticket, failure.clone()),
+            Opening::New { ticket, .. }
+            | Opening::Confirm(ticket)
+            | Opening::Prompt(Barred { ticket, .. }) => out.refuse(ticket, failure.clone()),
             Opening::Resume(session) => {
                 if let Some(resuming) = self.arriving.remove(&session) {
                     out.refuse(resuming.ticket, failure.clone());

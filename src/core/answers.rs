@@ -15,6 +15,9 @@ use super::session::{History, Session};
 use super::timer::Timer;
 use super::{Core, asks};
 
+/// Codex's code for a request that it has no time for now.
+const OVERLOADED: i64 = -32001;
+
 /// How long answers wait for the model list, in ms.
 const MODELS_BOUND: u64 = 2_000;
 
@@ -26,6 +29,12 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
+        if let Err(error) = &result
+            && error.code == OVERLOADED
+            && let Some(pause) = self.link.put_off(call)
+        {
+            return self.timers.arm(now.plus(pause), Timer::Again { call });
+        }
         let Some(purpose) = self.link.answered(call) else {
             return out.anomaly(Anomaly::UnknownAnswer { what: "answer of codex" });
         };
@@ -33,7 +42,7 @@ impl Core {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
             Purpose::Account { read } => self.account_read(now, read, result, out),
-            Purpose::Login => self.login_started(result, out),
+            Purpose::Login => self.login_started(now, result, out),
             // It may be over by now.
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
@@ -56,6 +65,19 @@ impl Core {
                 Ok(_) => session.history_refused(cx, &unexpected()),
                 Err(error) => session.history_refused(cx, &error),
             }),
+            Purpose::IsLoaded { then } => {
+                let (purpose, request) = *then;
+                let request = match (result, request) {
+                    (Ok(_), CodexRequest::ThreadResume { thread, .. }) => {
+                        CodexRequest::ThreadRejoin { thread }
+                    }
+                    (_, request) => request,
+                };
+                self.link.call(purpose, request, out);
+            }
+            Purpose::CatchUp { session } => {
+                self.with(now, &session, out, |session, cx| session.newest_page(cx, result));
+            }
             Purpose::KeyScan { session } => self.with(now, &session, out, |session, cx| match result {
                 Ok(CodexReply::Items { items, next }) => session.keys_page(cx, items, next),
                 Ok(_) => session.history_refused(cx, &unexpected()),
@@ -110,6 +132,9 @@ impl Core {
                     self.has_signed_out();
                 }
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
+            }
+            Purpose::Settings { session, choices } => {
+                self.with(now, &session, out, |session, cx| session.settings_told(cx, choices, result));
             }
             Purpose::Begin { session, key } => {
                 self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));

@@ -98,6 +98,8 @@ pub struct Question {
     pub question: String,
     /// Something else than the options may be said.
     pub is_other: bool,
+    /// The answer must be seen by nobody: ACP has no words for that.
+    pub is_secret: bool,
     /// Label and description; empty for free text.
     pub options: Vec<(String, String)>,
 }

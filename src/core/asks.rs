@@ -170,6 +170,19 @@ impl Session {
                 self.ask_next(cx, request, item, left, answers);
                 return self.report(cx);
             }
+            AskKind::Page { elicitation } => {
+                let action = match answer {
+                    Answer::Accepted(_) => ElicitationAction::Accept,
+                    Answer::Cancelled => ElicitationAction::Cancel,
+                    Answer::Selected(_) | Answer::Declined | Answer::Failed { .. } => {
+                        ElicitationAction::Decline
+                    }
+                };
+                if action == ElicitationAction::Accept {
+                    self.visits(item.clone(), elicitation);
+                }
+                CodexAnswer::Elicitation { action, content: None, persist: None }
+            }
             AskKind::Elicitation => {
                 let (action, content) = match answer {
                     Answer::Accepted(form) => (ElicitationAction::Accept, form.map(|form| form.0)),
@@ -229,6 +242,7 @@ impl Session {
         self.held_asks.retain(|(held, _)| held != request);
         let ask = self.asks.iter().find(|(_, open)| open.request == *request).map(|(ask, _)| *ask);
         if let Some(ask) = ask {
+            Self::settled_elsewhere(cx, &self.asks[&ask]);
             self.withdraw(cx, ask);
             self.report(cx);
         }
@@ -241,11 +255,13 @@ impl Session {
         for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {
             self.withdraw(cx, ask);
         }
+        self.leaves_all_pages(cx);
     }
 
     /// Everything is over.
     pub(crate) fn withdraw_all_asks(&mut self, cx: &mut Cx<'_>) {
         self.held_asks.clear();
+        self.leaves_all_pages(cx);
         for ask in self.asks.keys().copied().collect::<Vec<_>>() {
             self.withdraw(cx, ask);
         }

@@ -120,6 +120,8 @@ impl Session {
         // What it had saved by then, nobody can say: a key is looked up before it is sent again.
         self.history = History::Unread;
         self.skills.give_up();
+        self.catching_up = None;
+        self.idle_since = None;
         if !was_open {
             self.refuse_all(cx, failure);
         }

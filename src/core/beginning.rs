@@ -4,6 +4,7 @@
 use super::asking::refused;
 use super::codex::{Choices, CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
+use super::effect::Anomaly;
 use super::ids::{MessageId, PromptKey, TurnId};
 use super::inquiry::{Inquiry, Told};
 use super::link::Purpose;
@@ -111,8 +112,29 @@ impl Session {
         let waiting = self.locals.hand_over(key).into_iter().collect();
         self.own = Some(own);
         self.front = Front::Starting { cancelled: false, waiting, choices: Choices::default() };
+        let choices = self.chosen.take_fresh();
+        // Only a turn that answers a message takes them along.
+        if choices != Choices::default() {
+            let purpose = Purpose::Settings { session: self.id.clone(), choices: choices.clone() };
+            let thread = self.thread.clone();
+            cx.link.call(purpose, CodexRequest::SettingsUpdate { thread, choices }, cx.out);
+        }
         let purpose = Purpose::Begin { session: self.id.clone(), key: key.clone() };
         cx.link.call(purpose, CodexRequest::Inquiry(inquiry), cx.out);
+    }
+
+    /// Codex took what was chosen, or did not: then the next turn is told.
+    pub(crate) fn settings_told(
+        &mut self,
+        cx: &mut Cx<'_>,
+        choices: Choices,
+        result: Result<CodexReply, CodexError>,
+    ) {
+        if let Err(error) = result {
+            self.chosen.give_back(choices);
+            let method = "thread/settings/update";
+            cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
+        }
     }
 
     /// Codex answered: a review has the name of its turn by that, a compaction gets it later.
@@ -180,6 +202,15 @@ impl Session {
         }
     }
 
+    /// Whether this is the reviewer's turn of a review that is over: told late, or once more.
+    pub(crate) fn is_late_part(&mut self, turn: &TurnId, root: Option<&TurnId>) -> bool {
+        let Some((_, part)) = self.over_review.as_mut().filter(|(review, _)| root == Some(review)) else {
+            return false;
+        };
+        // A review has one such turn; any other that goes back to it is work of its own.
+        part.get_or_insert_with(|| turn.clone()) == turn
+    }
+
     /// Whether what the model writes is for the one who reviews, and not for the user.
     pub(crate) fn is_reviewing(&self) -> bool {
         matches!(self.own, Some(Own::Review(_))) && !self.replaying
@@ -187,7 +218,14 @@ impl Session {
 
     /// The turn is over: what came of it is said where nothing else says it.
     pub(crate) fn own_is_over(&mut self, cx: &mut Cx<'_>, stop: &StopReason) {
-        let Some(Own::Compaction(before)) = self.own.take() else { return };
+        let before = match self.own.take() {
+            Some(Own::Compaction(before)) => before,
+            Some(Own::Review(part)) => {
+                self.over_review = self.over.as_ref().map(|(review, _)| (review.clone(), part));
+                return;
+            }
+            None => return,
+        };
         if *stop != StopReason::EndTurn {
             return;
         }

@@ -5,6 +5,7 @@
 use super::asked::CodexAsk;
 use super::crew::{Crew, Kinship};
 use super::fault::Fault;
+use super::gateway::Gateway;
 use super::goals::Goal;
 use super::ids::{
     CodexCallId, Generation, ItemId, Json, LoginId, ProcessId, PromptKey, RequestId, ThreadId, TurnId,
@@ -17,6 +18,7 @@ use super::request::{Instructions, McpServer, PromptPart, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
 use super::update::{Content, Diff, Location, PlanEntry, Severity, ToolKind};
+use std::sync::Arc;
 
 /// Something from the app-server or about its process.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +53,7 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
         choices: Choices,
     },
     /// `thread/resume` without turns but for the name of the newest one.
@@ -60,13 +63,18 @@ pub enum CodexRequest {
         roots: Vec<String>,
         mcp_servers: Vec<McpServer>,
         instructions: Option<Instructions>,
+        gateway: Option<Arc<Gateway>>,
     },
+    /// `thread/resume` with nothing but the thread: one that is loaded is joined as it is.
+    ThreadRejoin { thread: ThreadId },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32 },
     /// `thread/read` without turns.
     ThreadRead { thread: ThreadId },
     /// `thread/items/list`, oldest first.
     ItemsList { thread: ThreadId, cursor: Option<String>, limit: u32 },
+    /// `thread/items/list`, newest first.
+    NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
     Unsubscribe { thread: ThreadId },
     /// `turn/start`.
@@ -78,6 +86,8 @@ pub enum CodexRequest {
         context: Option<String>,
         choices: Choices,
     },
+    /// `thread/settings/update`: what holds from the next turn on.
+    SettingsUpdate { thread: ThreadId, choices: Choices },
     /// `turn/steer`.
     TurnSteer {
         thread: ThreadId,
@@ -136,7 +146,7 @@ pub struct Choices {
     pub profile: Option<String>,
     /// Id of a service tier.
     pub tier: Option<String>,
-    /// For a turn only.
+    /// Not for a new thread.
     pub collaboration: Option<Collaboration>,
 }
 
@@ -357,6 +367,8 @@ pub enum Event {
         thread: ThreadId,
         item: ItemId,
         changes: Vec<Diff>,
+        /// Changes beyond those, too many to be carried.
+        n_more: usize,
     },
     /// One line of progress of a tool call.
     Progress {
@@ -367,6 +379,8 @@ pub enum Event {
     /// The plan of the running turn.
     Plan {
         thread: ThreadId,
+        /// Why it is so now.
+        reason: Option<String>,
         entries: Vec<PlanEntry>,
     },
     /// Tokens in the context now, and its size; ends a step of the turn (D3).
@@ -494,6 +508,8 @@ pub enum ItemKind {
     Compaction,
     FileChange {
         changes: Vec<Diff>,
+        /// Changes beyond those, too many to be carried.
+        n_more: usize,
         status: ItemStatus,
     },
     /// Any other tool, already put into words by the decoder.

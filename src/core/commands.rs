@@ -311,6 +311,7 @@ impl Session {
         item: &ItemId,
         it: CommandItem,
     ) {
+        self.polls.end_told(cx.now);
         if self.ledger.get(item).is_none() {
             self.command_started(cx, turn, item, it.clone());
         }

@@ -28,6 +28,7 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
             }
             Input::Watched { watch, report } => self.watched(now, watch, report, out),
+            Input::PageNotOpened { why } => self.page_not_opened(&why, out),
             Input::Signal(number) => self.leave(now, 128 + number, out),
         }
     }
@@ -113,7 +114,8 @@ impl Core {
                         self.models_known(now, out);
                     }
                 }
-                Timer::Account { read } => self.account_bound(read, out),
+                Timer::Account { read } => self.account_bound(now, read, out),
+                Timer::Again { call } => self.link.call_again(call, out),
                 Timer::LookAgain => self.look_again(now, out),
                 Timer::SweepBound { generation } => self.sweep_bound(now, generation, out),
                 Timer::LeaveBound => self.end_codex(now, out),

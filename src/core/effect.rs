@@ -5,6 +5,7 @@ use super::asked::CodexAnswer;
 use super::codex::CodexRequest;
 use super::failure::Failure;
 use super::ids::{AskId, CodexCallId, Generation, ItemId, RequestId, SessionId, StopId, ThreadId, WatchId};
+use super::pieces;
 use super::request::{Reply, Ticket};
 use super::update::Update;
 use super::vitals::WatchAct;
@@ -20,6 +21,10 @@ pub enum Effect {
     Ask { ask: AskId, session: SessionId, question: Ask },
     /// Ask the client about one of its own requests, outside of any session.
     AskBeside { ask: AskId, request: RequestId, question: Ask },
+    /// Open a page in the browser of this machine; answered by `Input::PageNotOpened`, or not at all.
+    OpenPage { url: String },
+    /// The page of this elicitation is done with, however it ended.
+    PageOver { elicitation: String },
     /// Withdraw a question with `$/cancel_request`.
     Withdraw { ask: AskId },
     /// Call Codex.
@@ -106,7 +111,8 @@ impl Effects {
 
     /// Sends an update of a session.
     pub fn update(&mut self, session: &SessionId, update: Update) {
-        self.0.push(Effect::Update { session: session.clone(), update });
+        let pieces = pieces::of(update);
+        self.0.extend(pieces.map(|update| Effect::Update { session: session.clone(), update }));
     }
 
     /// Notes that something did not fit.

@@ -84,14 +84,14 @@ impl Core {
             Event::RawOutput { thread, turn: _, item, text } => {
                 self.on(now, &thread, out, "raw output", |session, cx| session.raw_output(cx, &item, &text));
             }
-            Event::Patch { thread, item, changes } => {
-                self.on(now, &thread, out, "patch", |session, cx| session.patch(cx, &item, &changes));
+            Event::Patch { thread, item, changes, n_more } => {
+                self.on(now, &thread, out, "patch", |session, cx| session.patch(cx, &item, &changes, n_more));
             }
             Event::Progress { thread, item, message } => {
                 self.on(now, &thread, out, "progress", |session, cx| session.progress(cx, &item, message));
             }
-            Event::Plan { thread, entries } => {
-                self.on(now, &thread, out, "plan", |session, cx| session.emit(cx, Update::Plan(entries)));
+            Event::Plan { thread, reason, entries } => {
+                self.on(now, &thread, out, "plan", |session, cx| session.plan(cx, reason, entries));
             }
             Event::TokenUsage { thread, turn, used, window } => {
                 self.on(now, &thread, out, "usage", |session, cx| {
@@ -137,8 +137,8 @@ impl Core {
             Event::Notice { thread: None, severity, title, description } => {
                 self.tell_all(now, severity, title, description, out);
             }
-            Event::AccountUpdated => self.account_updated(),
-            Event::LoginCompleted { login, end } => self.login_completed(login.as_ref(), &end, out),
+            Event::AccountUpdated => self.account_updated(now, out),
+            Event::LoginCompleted { login, end } => self.login_completed(now, login.as_ref(), &end, out),
             Event::AsideStarted { thread, turn, item, tool } => {
                 self.on(now, &thread, out, "aside", |session, cx| {
                     session.aside_started(cx, &turn, &item, &tool);

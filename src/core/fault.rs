@@ -174,7 +174,9 @@ impl FaultKind {
             Self::SessionBudgetExceeded => "The budget of this session is used up",
             Self::ThreadRollbackFailed => "The thread could not be rolled back",
             Self::TooManyDenials => "Too many approvals were denied",
-            Self::Unauthorized => "The model provider refused the sign-in",
+            Self::Unauthorized => {
+                "The model provider refused the sign-in; sign in again (codex login) or mend its key"
+            }
             Self::UsageLimitExceeded => "The usage limit is reached",
         })
     }
@@ -192,7 +194,7 @@ mod tests {
         let (http, other) = (Some(FaultKind::HttpConnectionFailed), Some(FaultKind::Other));
         assert_eq!(
             fault(http, Some(401), "status 401"),
-            "The model provider refused the sign-in: status 401"
+            "The model provider refused the sign-in; sign in again (codex login) or mend its key: status 401"
         );
         assert_eq!(fault(http, Some(429), "slow"), "Too many requests for now: slow");
         assert_eq!(fault(http, Some(503), "down"), "The model's server failed: down");

@@ -27,6 +27,8 @@ pub enum Input {
     Surveyed { session: SessionId, found: Vec<Found> },
     /// What the processes of a listed command do.
     Watched { watch: WatchId, report: WatchReport },
+    /// An `Effect::OpenPage` did not work.
+    PageNotOpened { why: String },
     /// SIGTERM, SIGINT or SIGHUP reached us; the number becomes the exit code 128+n.
     Signal(i32),
 }

@@ -41,8 +41,8 @@ impl Session {
             ItemKind::Reasoning { parts } => self.text(cx, &id, 0, &parts.join("\n\n"), Voice::Thought),
             ItemKind::Command(command) => self.command_started(cx, turn, &id, command),
             ItemKind::Compaction => self.compaction_started(cx, turn, &id),
-            ItemKind::FileChange { changes, status: _ } => {
-                self.open_tool(cx, turn, &id, file_change(&changes))
+            ItemKind::FileChange { changes, n_more, status: _ } => {
+                self.open_tool(cx, turn, &id, file_change(&changes, n_more))
             }
             ItemKind::Tool(tool) => {
                 if self.is_told_by_state(cx, &tool) {
@@ -87,8 +87,9 @@ impl Session {
                 }
                 self.close_call(cx, &id, FinalStatus::Completed, CallChange::default());
             }
-            ItemKind::FileChange { changes, status } => {
-                self.tool_ended(cx, turn, &id, file_change(&changes), final_status(status), None);
+            ItemKind::FileChange { changes, n_more, status } => {
+                let opening = file_change(&changes, n_more);
+                self.tool_ended(cx, turn, &id, opening, final_status(status), None);
             }
             ItemKind::Tool(tool) => {
                 if self.is_told_by_state(cx, &tool) {
@@ -119,8 +120,8 @@ impl Session {
     }
 
     /// The changes of a file change so far.
-    pub(crate) fn patch(&mut self, cx: &mut Cx<'_>, item: &ItemId, changes: &[Diff]) {
-        let opening = file_change(changes);
+    pub(crate) fn patch(&mut self, cx: &mut Cx<'_>, item: &ItemId, changes: &[Diff], n_more: usize) {
+        let opening = file_change(changes, n_more);
         let change = CallChange {
             title: Some(opening.title),
             content: Some(opening.content),
@@ -291,13 +292,14 @@ impl Opening {
     }
 }
 
-/// A file change, as a call.
-pub(crate) fn file_change(changes: &[Diff]) -> Opening {
+/// A file change, as a call; `n_more` files are only counted.
+pub(crate) fn file_change(changes: &[Diff], n_more: usize) -> Opening {
     let title = match changes {
-        [] => "Edit files".to_owned(),
-        [one] => format!("{} {}", verb(&one.op), one.path),
-        many => format!("Edit {} files", many.len()),
+        [] if n_more == 0 => "Edit files".to_owned(),
+        [one] if n_more == 0 => format!("{} {}", verb(&one.op), one.path),
+        many => format!("Edit {} files", many.len() + n_more),
     };
+    let more = (n_more > 0).then(|| format!("{n_more} more changed files are not shown"));
     let kind = match changes {
         [Diff { op: DiffOp::Delete, .. }] => ToolKind::Delete,
         [Diff { op: DiffOp::Move(_), text, left_out: None, .. }] if text.is_empty() => ToolKind::Move,
@@ -308,7 +310,7 @@ pub(crate) fn file_change(changes: &[Diff]) -> Opening {
         title,
         kind,
         locations: changes.iter().map(|it| Location { path: final_path(it), line: None }).collect(),
-        content: changes.iter().cloned().map(CallContent::Diff).collect(),
+        content: changes.iter().cloned().map(CallContent::Diff).chain(more.map(CallContent::Text)).collect(),
         input: None,
     }
 }

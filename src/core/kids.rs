@@ -236,7 +236,8 @@ impl Session {
             | ItemKind::FileChange { .. }
             | ItemKind::Hidden => false,
         };
-        if self.kin.is_some() && matches!(self.front, Front::Idle) && !is_of_old && !self.is_over(turn) {
+        let may_join = self.kin.is_some() && matches!(self.front, Front::Idle) && !self.replaying;
+        if may_join && !is_of_old && !self.is_over(turn) {
             self.turn_is(cx, turn.clone());
             self.turn_runs(cx);
         }

@@ -50,6 +50,7 @@ impl Core {
         let failure = loss.failure();
         let was_running = loss.was_running;
         for purpose in self.link.lost(now, loss) {
+            let purpose = if let Purpose::IsLoaded { then } = purpose { then.0 } else { purpose };
             match purpose {
                 Purpose::Open { ticket, .. }
                 | Purpose::ListThreads { ticket }
@@ -57,6 +58,11 @@ impl Core {
                 Purpose::Resume { session } => {
                     if let Some(resuming) = self.arriving.remove(&session) {
                         out.refuse(resuming.ticket, failure.clone());
+                    }
+                }
+                Purpose::Settings { session, choices } => {
+                    if let Some(session) = self.sessions.get_mut(&session) {
+                        session.chosen.give_back(choices);
                     }
                 }
                 // Their sessions, and who waits for the account, are told as a whole.
@@ -69,6 +75,8 @@ impl Core {
                 | Purpose::Renew { .. }
                 | Purpose::Kinship { .. }
                 | Purpose::Replay { .. }
+                | Purpose::CatchUp { .. }
+                | Purpose::IsLoaded { .. }
                 | Purpose::KeyScan { .. }
                 | Purpose::TurnStart { .. }
                 | Purpose::TurnSteer { .. }

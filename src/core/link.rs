@@ -3,7 +3,7 @@
 //! Does not know sessions: a `Purpose` says who waits for an answer.
 
 use super::asking::Question;
-use super::codex::CodexRequest;
+use super::codex::{Choices, CodexRequest};
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
 use super::ids::{CodexCallId, Generation, ItemId, PromptKey, RequestId, SessionId, ThreadId, Tick};
@@ -76,6 +76,14 @@ pub(crate) enum Purpose {
     Replay {
         session: SessionId,
     },
+    /// Is the thread loaded already? Then it is joined, else loaded as this request says, for this purpose.
+    IsLoaded {
+        then: Box<(Purpose, CodexRequest)>,
+    },
+    /// One page of what was missed while the connection was lost.
+    CatchUp {
+        session: SessionId,
+    },
     /// One page of the history, looking for a prompt key.
     KeyScan {
         session: SessionId,
@@ -134,6 +142,11 @@ pub(crate) enum Purpose {
         key: PromptKey,
         question: Question,
     },
+    /// What was chosen is told before a compaction or a review.
+    Settings {
+        session: SessionId,
+        choices: Choices,
+    },
     /// A compaction or a review is started.
     Begin {
         session: SessionId,
@@ -157,14 +170,30 @@ enum Phase {
     Ready,
 }
 
+/// How often a request is made again that Codex had no time for.
+const AGAIN_MAX: u32 = 5;
+/// How long the first of them waits, in ms; each waits twice as long as the one before.
+const AGAIN_AFTER: u64 = 250;
+
+/// A call without an answer.
+#[derive(Debug)]
+struct Pending {
+    /// Who waits.
+    purpose: Purpose,
+    /// To be made again.
+    request: CodexRequest,
+    /// How often it was made again.
+    n_again: u32,
+}
+
 /// The app-server as the core sees it.
 #[derive(Debug)]
 pub(crate) struct Link {
     phase: Phase,
     generation: Generation,
     next_call: i64,
-    /// Calls without an answer: who waits, and the method.
-    pending: BTreeMap<CodexCallId, (Purpose, &'static str)>,
+    /// Calls without an answer.
+    pending: BTreeMap<CodexCallId, Pending>,
     backlog: Vec<(CodexCallId, CodexRequest)>,
     deaths: Vec<Tick>,
     /// We are leaving: nothing is started any more.
@@ -265,6 +294,21 @@ impl Link {
         }
     }
 
+    /// Loads a thread, by `ThreadResume`.
+    ///
+    /// What others have loaded is joined as it is: where nobody is subscribed and no turn runs, a setting of
+    /// ours makes Codex 0.171.0 load the thread anew, and its commands end with that. Any `config`, roots or
+    /// instructions do, and another directory.
+    pub(crate) fn load(&mut self, purpose: Purpose, request: CodexRequest, out: &mut Effects) {
+        match (&self.address, &request) {
+            (Some(_), CodexRequest::ThreadResume { thread, .. }) => {
+                let list = CodexRequest::TerminalsList { thread: thread.clone(), cursor: None };
+                self.call(Purpose::IsLoaded { then: Box::new((purpose, request)) }, list, out);
+            }
+            (_, _) => self.call(purpose, request, out),
+        }
+    }
+
     /// Asks Codex, whether it is ready or not.
     pub(crate) fn call_at_once(&mut self, purpose: Purpose, request: CodexRequest, out: &mut Effects) {
         let call = self.register(purpose, &request);
@@ -274,8 +318,8 @@ impl Link {
     /// The method of the oldest call without an answer; of a probe only if there is no other.
     pub(crate) fn awaited(&self) -> Option<&'static str> {
         let is_probe = |purpose: &Purpose| matches!(purpose, Purpose::Probe);
-        let oldest = self.pending.values().find(|(purpose, _)| !is_probe(purpose));
-        oldest.or(self.pending.values().next()).map(|(_, method)| *method)
+        let oldest = self.pending.values().find(|it| !is_probe(&it.purpose));
+        oldest.or(self.pending.values().next()).map(|it| it.request.method())
     }
 
     /// No app-server is started from now on.
@@ -298,7 +342,22 @@ impl Link {
 
     /// Takes the purpose of an answered call.
     pub(crate) fn answered(&mut self, call: CodexCallId) -> Option<Purpose> {
-        self.pending.remove(&call).map(|(purpose, _)| purpose)
+        self.pending.remove(&call).map(|it| it.purpose)
+    }
+
+    /// Codex has no time for this call: how long to wait before it is made again, in ms; `None` if it has
+    /// been made often enough.
+    pub(crate) fn put_off(&mut self, call: CodexCallId) -> Option<u64> {
+        let pending = self.pending.get_mut(&call).filter(|it| it.n_again < AGAIN_MAX)?;
+        pending.n_again += 1;
+        Some(AGAIN_AFTER << (pending.n_again - 1))
+    }
+
+    /// Makes a call again that was put off; nothing if nobody waits for it any more.
+    pub(crate) fn call_again(&self, call: CodexCallId, out: &mut Effects) {
+        if let Some(pending) = self.pending.get(&call) {
+            out.push(Effect::Call { call, request: pending.request.clone() });
+        }
     }
 
     /// Whether a death now is the one after which it is not started again.
@@ -311,9 +370,8 @@ impl Link {
     pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
         let is_it =
             |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
-        let found = self.pending.iter().find(|(_, (purpose, _))| is_it(purpose));
-        let (call, method) = found.map(|(call, (_, method))| (*call, *method))?;
-        let (former, _) = self.pending.insert(call, (Purpose::Unwanted, method))?;
+        let found = self.pending.values_mut().find(|it| is_it(&it.purpose))?;
+        let former = std::mem::replace(&mut found.purpose, Purpose::Unwanted);
         if let Purpose::Open { ticket, .. } = former { Some(ticket) } else { None }
     }
 
@@ -326,7 +384,7 @@ impl Link {
         }
         self.phase = Phase::Down { last: Some(loss) };
         self.backlog.clear();
-        std::mem::take(&mut self.pending).into_values().map(|(purpose, _)| purpose).collect()
+        std::mem::take(&mut self.pending).into_values().map(|it| it.purpose).collect()
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -363,7 +421,7 @@ impl Link {
     fn register(&mut self, purpose: Purpose, request: &CodexRequest) -> CodexCallId {
         self.next_call += 1;
         let call = CodexCallId(self.next_call);
-        self.pending.insert(call, (purpose, request.method()));
+        self.pending.insert(call, Pending { purpose, request: request.clone(), n_again: 0 });
         call
     }
 }

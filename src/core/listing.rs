@@ -5,7 +5,7 @@
 use super::codex::{CodexRequest, LiveTerminal};
 use super::cx::Cx;
 use super::effect::Anomaly;
-use super::ids::ItemId;
+use super::ids::{ItemId, Tick};
 use super::link::Purpose;
 use super::opening::Resuming;
 use super::session::{Session, Tie};
@@ -16,8 +16,13 @@ use super::update::EndedBy;
 use crate::background::ledger::Call;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a command may be missing before its end counts as unseen, in ms (D11).
-const MISSING: u64 = 1_000;
+/// How long a command may be missing before its end counts as unseen, in ms (D11); so long must Codex have told of no
+/// other end either: a busy one has them waiting.
+const MISSING: u64 = 2_000;
+/// How long at most.
+const MISSING_MAX: u64 = 15_000;
+/// How soon what is missing is looked for again, in ms.
+const LOOK_AGAIN: u64 = 1_000;
 /// How soon a command that was just allowed is looked for again, in ms.
 const STARTING: u64 = 200;
 /// Bytes of output kept for commands that are not known yet.
@@ -41,6 +46,8 @@ pub(crate) struct Listing {
 pub(crate) struct Polls {
     running: bool,
     again: bool,
+    /// When Codex last told the end of a command.
+    ended: Option<Tick>,
     orphans: BTreeMap<ItemId, String>,
     orphan_bytes: usize,
     /// Commands of which a piece was left out.
@@ -71,6 +78,11 @@ impl Polls {
         let text = self.orphans.remove(item).unwrap_or_default();
         self.orphan_bytes -= text.len();
         text
+    }
+
+    /// Codex told the end of a command: those of others may wait behind it.
+    pub(crate) fn end_told(&mut self, now: Tick) {
+        self.ended = Some(now);
     }
 
     /// No answer will come any more.
@@ -152,16 +164,19 @@ impl Session {
             let now = cx.now;
             let Some(missing) = self.missing_since(&item) else { continue };
             let since = *missing.get_or_insert(now);
+            let told = self.polls.ended.unwrap_or(since).max(since);
+            let quiet = now.0 - told.0;
+            let is_given_up = quiet >= MISSING || now.0 - since.0 >= MISSING_MAX;
             // The end of an allowed command is held back while another question is open.
             let may_be_held = matches!(self.front, Front::Active(_))
                 && self.ledger.get(&item).is_some_and(|call| call.live().is_none());
-            if now.0 - since.0 >= MISSING && !may_be_held {
+            if is_given_up && !may_be_held {
                 cx.out.anomaly(Anomaly::SilentEnd { thread: self.thread.clone(), item: item.clone() });
                 self.end_unseen(cx, &item, EndedBy::Codex, "codex no longer lists it and reported no end");
             } else {
                 // A command that has just been allowed is still being started.
                 let is_starting = self.ledger.get(&item).is_some_and(|call| call.live().is_none());
-                let wait = if is_starting { STARTING } else { MISSING };
+                let wait = if is_starting { STARTING } else { LOOK_AGAIN };
                 recheck = Some(recheck.map_or(wait, |other: u64| other.min(wait)));
             }
         }

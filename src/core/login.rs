@@ -6,6 +6,7 @@ use super::ask::{Answer, Ask};
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
+use super::gateway::Gateway;
 use super::ids::{AskId, LoginId, RequestId, Tick};
 use super::link::Purpose;
 use super::request::{Reply, Ticket};
@@ -30,11 +31,22 @@ enum Whose {
 #[derive(Debug)]
 enum Stage {
     Starting,
-    /// Somebody has to do something on a page; `ask` until the client has answered.
+    /// Somebody has to do something on a page.
     Page {
         login: LoginId,
-        ask: Option<AskId>,
+        shown: Shown,
     },
+}
+
+/// What the client has of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// It is asked to show it.
+    Asked(AskId),
+    /// It shows it.
+    Open,
+    /// Nothing.
+    Not,
 }
 
 impl Login {
@@ -50,7 +62,7 @@ impl Login {
 
     /// The app-server is gone, and this sign-in with it.
     pub(crate) fn lost(self, failure: &Failure, out: &mut Effects) {
-        self.stage.withdraw(out);
+        self.stage.end(out);
         if let Whose::Client(ticket) = self.whose {
             out.refuse(ticket, failure.clone());
         }
@@ -59,16 +71,37 @@ impl Login {
 
 impl Stage {
     /// Nobody has to do anything on a page any more.
-    fn withdraw(&self, out: &mut Effects) {
-        if let Self::Page { ask: Some(ask), .. } = self {
-            out.push(Effect::Withdraw { ask: *ask });
+    fn end(&self, out: &mut Effects) {
+        match self {
+            Self::Page { shown: Shown::Asked(ask), .. } => out.push(Effect::Withdraw { ask: *ask }),
+            Self::Page { login, shown: Shown::Open } => out.push(over(login)),
+            Self::Page { shown: Shown::Not, .. } | Self::Starting => {}
         }
     }
+
+    /// Codex says that it is done.
+    fn done(&self, out: &mut Effects) {
+        // Where it is still asked about, this says why it is withdrawn.
+        if let Self::Page { login, shown: Shown::Asked(_) } = self {
+            out.push(over(login));
+        }
+        self.end(out);
+    }
+}
+
+fn over(login: &LoginId) -> Effect {
+    Effect::PageOver { elicitation: login.as_str().to_owned() }
 }
 
 impl Core {
     /// `authenticate`, `auth/login`.
-    pub(super) fn sign_in(&mut self, now: Tick, ticket: Ticket, method: SignIn, out: &mut Effects) {
+    pub(super) fn sign_in(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        (method, gateway): (SignIn, Option<Gateway>),
+        out: &mut Effects,
+    ) {
         if let Some(why) = self.settings.sign_in.why_not(method, &self.client) {
             return out.refuse(ticket, Failure::InvalidParams(format!("{}: {why}", method.id())));
         }
@@ -79,13 +112,17 @@ impl Core {
         if let Err(failure) = self.link.ensure(now, out) {
             return out.refuse(ticket, failure);
         }
+        if let Some(gateway) = gateway {
+            return self.use_gateway(now, ticket, gateway, out);
+        }
+        self.account.gateway = None;
         let key = |key: &Option<_>| key.clone().map(LoginKind::ApiKey);
         let kind = match method {
             SignIn::Browser => Some(LoginKind::Browser),
             SignIn::DeviceCode => Some(LoginKind::DeviceCode),
             SignIn::CodexKey => key(&self.settings.sign_in.codex_key),
             SignIn::OpenAiKey => key(&self.settings.sign_in.openai_key),
-            SignIn::Terminal => None,
+            SignIn::Terminal | SignIn::Gateway => None,
         };
         match kind {
             Some(kind) => self.start_login(Whose::Client(ticket), kind, out),
@@ -104,8 +141,10 @@ impl Core {
 
     /// The client signed out, by a request or by `/logout`.
     pub(super) fn has_signed_out(&mut self) {
-        self.account.is_good = false;
+        // Where the model provider needs nobody, the next look says so.
+        (self.account.is_good, self.account.is_missing) = (false, true);
         self.account.has_refused = false;
+        self.account.gateway = None;
         self.account.has_signed_out = true;
     }
 
@@ -127,7 +166,12 @@ impl Core {
     }
 
     /// The answer to `account/login/start`.
-    pub(super) fn login_started(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
+    pub(super) fn login_started(
+        &mut self,
+        now: Tick,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
         let Some(Login { whose, .. }) = self.account.login.take() else { return };
         let started = match result {
             Ok(CodexReply::LoginStarted(started)) => started,
@@ -135,7 +179,7 @@ impl Core {
             Err(error) => return self.login_failed(whose, &error.message, out),
         };
         let (login, message, url) = match started {
-            LoginStarted::Done => return self.login_succeeded(whose, out),
+            LoginStarted::Done => return self.login_succeeded(now, whose, out),
             LoginStarted::Page { login, url } => {
                 (login, "Sign in to Codex with ChatGPT on this page.".to_owned(), url)
             }
@@ -148,39 +192,59 @@ impl Core {
         let Whose::Client(ticket) = whose else {
             return self.cancel_login(login, out);
         };
+        if !self.client.elicitation_url {
+            out.push(Effect::OpenPage { url });
+            let stage = Stage::Page { login, shown: Shown::Not };
+            self.account.login = Some(Login { whose: Whose::Client(ticket), stage });
+            return;
+        }
         let ask = self.desk.ask_beside();
         let question = Ask::Url { message, elicitation: login.as_str().to_owned(), url };
         out.push(Effect::AskBeside { ask, request: ticket.id().clone(), question });
-        let stage = Stage::Page { login, ask: Some(ask) };
+        let stage = Stage::Page { login, shown: Shown::Asked(ask) };
         self.account.login = Some(Login { whose: Whose::Client(ticket), stage });
     }
 
     /// `account/login/completed`.
-    pub(super) fn login_completed(&mut self, id: Option<&LoginId>, end: &LoginEnd, out: &mut Effects) {
+    pub(super) fn login_completed(
+        &mut self,
+        now: Tick,
+        id: Option<&LoginId>,
+        end: &LoginEnd,
+        out: &mut Effects,
+    ) {
         let is_ours = |login: &mut Login| match &login.stage {
             Stage::Page { login, .. } => Some(login) == id,
             Stage::Starting => false,
         };
         let Some(login) = self.account.login.take_if(is_ours) else { return };
-        login.stage.withdraw(out);
         match end {
-            LoginEnd::SignedIn => self.login_succeeded(login.whose, out),
-            LoginEnd::Failed(why) => self.login_failed(login.whose, why, out),
+            LoginEnd::SignedIn => {
+                login.stage.done(out);
+                self.login_succeeded(now, login.whose, out);
+            }
+            LoginEnd::Failed(why) => {
+                login.stage.end(out);
+                self.login_failed(login.whose, why, out);
+            }
         }
     }
 
     /// The client's answer to the page; `false` if it was no question of a sign-in.
     pub(super) fn page_answered(&mut self, ask: AskId, answer: &Answer, out: &mut Effects) -> bool {
-        let Some(Login { stage: Stage::Page { ask: open, .. }, .. }) = &mut self.account.login else {
+        let Some(Login { stage: Stage::Page { shown, .. }, .. }) = &mut self.account.login else {
             return false;
         };
-        if *open != Some(ask) {
+        if *shown != Shown::Asked(ask) {
             return false;
         }
-        *open = None;
+        *shown = Shown::Not;
         let why = match answer {
-            // The page is open: its end comes from Codex.
-            Answer::Accepted(_) | Answer::Selected(_) => return true,
+            Answer::Accepted(_) | Answer::Selected(_) => {
+                // Its end comes from Codex.
+                *shown = Shown::Open;
+                return true;
+            }
             Answer::Declined | Answer::Cancelled => Failure::Cancelled,
             Answer::Failed { message } => {
                 Failure::AuthRequired(format!("the client could not show the page to sign in: {message}"))
@@ -188,6 +252,17 @@ impl Core {
         };
         self.give_up_login(why, out);
         true
+    }
+
+    /// There is no browser here.
+    pub(super) fn page_not_opened(&mut self, why: &str, out: &mut Effects) {
+        let is_ours = |login: &Login| matches!(login.stage, Stage::Page { shown: Shown::Not, .. });
+        if self.account.login.as_ref().is_some_and(is_ours) {
+            let why = format!(
+                "no browser could be opened on this machine ({why}); name one in BROWSER, or run `codex login` in a terminal"
+            );
+            self.give_up_login(Failure::AuthRequired(why), out);
+        }
     }
 
     /// With `CODEX_API_KEY`, for the sessions that wait.
@@ -205,7 +280,7 @@ impl Core {
         if let Whose::Client(ticket) = whose {
             out.refuse(ticket, why);
         }
-        stage.withdraw(out);
+        stage.end(out);
         match stage {
             Stage::Page { login, .. } => self.cancel_login(login, out),
             // Codex has not told its id: it is cancelled with that answer.
@@ -217,13 +292,13 @@ impl Core {
         self.link.call(Purpose::LoginCancel, CodexRequest::LoginCancel { login }, out);
     }
 
-    fn login_succeeded(&mut self, whose: Whose, out: &mut Effects) {
-        self.account.is_good = true;
+    fn login_succeeded(&mut self, now: Tick, whose: Whose, out: &mut Effects) {
+        (self.account.is_good, self.account.is_missing) = (true, false);
         self.account.has_signed_out = false;
         if let Whose::Client(ticket) = whose {
             out.respond(ticket, Reply::SignedIn);
         }
-        self.enter_all(out);
+        self.enter_all(now, out);
     }
 
     fn login_failed(&mut self, whose: Whose, why: &str, out: &mut Effects) {

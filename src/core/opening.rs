@@ -57,6 +57,7 @@ impl Resuming {
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
             instructions: self.place.instructions.clone(),
+            gateway: self.place.gateway.clone(),
         }
     }
 
@@ -264,23 +265,13 @@ impl Session {
     /// A thread of a former app-server is loaded again.
     pub(crate) fn revived(&mut self, cx: &mut Cx<'_>, result: Result<ThreadOpened, CodexError>) {
         match result {
+            Ok(opened) if self.is_unsure => self.catch_up(cx, &opened),
             Ok(opened) => {
                 self.tie = Tie::Loaded;
-                if self.is_unsure {
-                    self.rejoin(cx, &opened);
-                } else if self.joins_turn(&opened) {
+                if self.joins_turn(&opened) {
                     self.report(cx);
                 }
-                let is_persons = self.kin.is_none();
-                if is_persons {
-                    self.read_standing(cx);
-                }
-                self.poll_terminals(cx);
-                if is_persons {
-                    self.read_skills(cx);
-                }
-                self.locals_go_on(cx);
-                self.pump(cx);
+                self.joined(cx);
             }
             Err(error) => {
                 self.tie = Tie::Unloaded;
@@ -292,6 +283,22 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The thread is loaded again, and the client knows all that it could miss.
+    pub(crate) fn joined(&mut self, cx: &mut Cx<'_>) {
+        self.tie = Tie::Loaded;
+        // A subagent has neither a goal nor a queue nor commands of its own.
+        let is_persons = self.kin.is_none();
+        if is_persons {
+            self.read_standing(cx);
+        }
+        self.poll_terminals(cx);
+        if is_persons {
+            self.read_skills(cx);
+        }
+        self.locals_go_on(cx);
+        self.pump(cx);
     }
 
     /// A resume cannot be finished: a session that was open stays so, any other is none.
@@ -331,7 +338,7 @@ pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, er
     }
 }
 
-fn is_in_progress(kind: &ItemKind) -> bool {
+pub(crate) fn is_in_progress(kind: &ItemKind) -> bool {
     match kind {
         ItemKind::Command(it) => it.status == ItemStatus::InProgress,
         ItemKind::FileChange { status, .. } => *status == ItemStatus::InProgress,

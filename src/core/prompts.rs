@@ -185,8 +185,9 @@ impl Session {
             roots: self.place.additional_directories.clone(),
             mcp_servers: self.place.mcp_servers.clone(),
             instructions: self.place.instructions.clone(),
+            gateway: self.place.gateway.clone(),
         };
-        cx.link.call(Purpose::Revive { session: self.id.clone() }, request, cx.out);
+        cx.link.load(Purpose::Revive { session: self.id.clone() }, request, cx.out);
     }
 
     /// Reads the thread's messages for the keys they were sent with (V2-35).
@@ -439,7 +440,7 @@ impl Session {
         }
     }
 
-    fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
+    pub(super) fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
         match cx.version() {
             Version::V2 => self.answer(cx, ticket, Reply::Failed(Failure::Cancelled)),
             Version::V1 => {

@@ -10,8 +10,14 @@ use super::ids::{ItemId, Json, RequestId};
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{FinalStatus, Severity};
 
+/// Said of a question whose answer must be seen by nobody.
+const SECRET: &str = "Codex asked for a secret, which a client would show and keep; it was left unanswered";
+const SECRET_ADVICE: &str =
+    "If Codex needs it, put it where commands find it, such as an environment variable, and say so.";
+
 impl Session {
-    /// The model asks; question by question where the client has no forms.
+    /// The model asks; question by question where the client has no forms. What must be seen by nobody is
+    /// not asked for: ACP has no field whose answer a client would hide, or forget.
     pub(super) fn ask_questions(
         &mut self,
         cx: &mut Cx<'_>,
@@ -20,8 +26,15 @@ impl Session {
         questions: Vec<Question>,
     ) {
         self.show_call(cx, &item, "request_user_input", "Ask the user");
-        if !cx.client.elicitation_form {
-            return self.ask_next(cx, request, item, questions, Vec::new());
+        let (secret, questions): (Vec<_>, Vec<_>) = questions.into_iter().partition(|it| it.is_secret);
+        let mut answers = Vec::new();
+        for question in secret {
+            let advice = format!("{}\n{SECRET_ADVICE}", question.question);
+            self.notice(cx, Severity::Warning, SECRET.to_owned(), Some(advice));
+            answers.push((question.id, Vec::new()));
+        }
+        if questions.is_empty() || !cx.client.elicitation_form {
+            return self.ask_next(cx, request, item, questions, answers);
         }
         let question = Ask::Questions { call: self.call_of(&item), questions };
         self.put(
@@ -113,10 +126,11 @@ impl Session {
         let (elicitation, url) = page;
         let item = self.call_that_asks(server, None);
         if cx.client.elicitation_url {
-            let question = Ask::Url { message: from_server(server, &message), elicitation, url };
+            let message = from_server(server, &message);
+            let question = Ask::Url { message, elicitation: elicitation.clone(), url };
             return self.put(
                 cx,
-                OpenAsk { request, item, kind: AskKind::Elicitation, child: None },
+                OpenAsk { request, item, kind: AskKind::Page { elicitation }, child: None },
                 question,
             );
         }

@@ -54,6 +54,7 @@ impl Core {
                 roots: session.place.additional_directories.clone(),
                 mcp_servers: session.place.mcp_servers.clone(),
                 instructions: session.place.instructions.clone(),
+                gateway: session.place.gateway.clone(),
                 choices,
             };
             cx.link.call(Purpose::Renew { session: session.id.clone() }, request, cx.out);

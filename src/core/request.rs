@@ -3,9 +3,11 @@
 //! A `Ticket` is one request that still has to be answered; answering consumes it.
 
 use super::failure::Failure;
+use super::gateway::Gateway;
 use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ThreadId, ToolCallId};
 use super::sign_in::{SignIn, TerminalSignIn};
 use super::update::{Command, ConfigOption, StopReason};
+use std::sync::Arc;
 
 /// One request of the client that is owed exactly one answer.
 ///
@@ -54,6 +56,8 @@ pub struct ClientProfile {
     pub notices: bool,
     /// How it runs something in a terminal to sign in.
     pub terminal_sign_in: TerminalSignIn,
+    /// It signs in with a `gateway` of its own.
+    pub gateway: bool,
     /// It takes `compaction_update`s (always in v2).
     pub compaction: bool,
     /// It takes the sessions of subagents (always in v2).
@@ -91,7 +95,7 @@ pub enum Request {
     /// `tool_call/cancel`.
     CancelToolCall { session: SessionId, call: ToolCallId },
     /// v1 `authenticate`, v2 `auth/login`.
-    SignIn { method: SignIn },
+    SignIn { method: SignIn, gateway: Option<Gateway> },
     /// v1 `logout`, v2 `auth/logout`.
     SignOut,
 }
@@ -103,6 +107,8 @@ pub struct Place {
     pub additional_directories: Vec<String>,
     pub mcp_servers: Vec<McpServer>,
     pub instructions: Option<Instructions>,
+    /// What it was opened with; the core knows.
+    pub gateway: Option<Arc<Gateway>>,
 }
 
 /// What the client tells the model before everything else.

@@ -2,6 +2,7 @@
 
 use super::Core;
 use super::account::Opening;
+use super::barred::Barred;
 use super::codex::CodexRequest;
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
@@ -25,10 +26,11 @@ impl Core {
             }
             FromClient::Request { ticket, request } => self.request(now, ticket, request, out),
             FromClient::CancelSession { session } => {
+                self.cancel_all_barred(now, &session, out);
                 self.with(now, &session, out, |session, cx| session.cancel(cx));
             }
             FromClient::CancelRequest { request } => {
-                if self.cancel_waiting(&request, out) {
+                if self.cancel_waiting(now, &request, out) {
                     return;
                 }
                 let (sessions, mut cx) = self.split(now, out);
@@ -64,7 +66,7 @@ impl Core {
             Request::ResumeSession { session, place, replay } => {
                 self.resume_session(now, &session, Resuming::new(ticket, place, replay), out);
             }
-            Request::SignIn { method } => self.sign_in(now, ticket, method, out),
+            Request::SignIn { method, gateway } => self.sign_in(now, ticket, (method, gateway), out),
             Request::SignOut => self.sign_out(now, ticket, out),
             Request::ListSessions { cwd, cursor } => {
                 if let Err(failure) = self.link.ensure(now, out) {
@@ -150,6 +152,7 @@ impl Core {
     }
 
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
+        self.cancel_all_barred(now, &session, out);
         match self.sessions.contains_key(&session) {
             true => {
                 self.announce_waiting(now, &session, out);
@@ -177,13 +180,7 @@ impl Core {
             Some(key) => (key, false),
             None => (PromptKey::new(format!("{}-{}", self.settings.nonce, self.desk.next_key())), true),
         };
-        let (sessions, mut cx) = self.split(now, out);
-        match sessions.get_mut(&session) {
-            Some(it) if it.is_open && it.closing.is_none() => {
-                it.prompt(&mut cx, ticket, parts, key, is_fresh)
-            }
-            Some(_) | None => cx.out.refuse(ticket, Failure::UnknownSession(session)),
-        }
+        self.admit_prompt(now, Barred { ticket, session, parts, key, is_fresh }, out);
     }
 }
 

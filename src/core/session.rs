@@ -4,6 +4,7 @@
 
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
+use super::catching_up::CatchingUp;
 use super::choices::Chosen;
 use super::codex::ThreadOpened;
 use super::cx::{Cx, News};
@@ -15,6 +16,7 @@ use super::kids::{Kids, Kin};
 use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;
+use super::pages::Pages;
 use super::prompts::Prompt;
 use super::request::{Place, Reply, Ticket, Version};
 use super::skills::Skills;
@@ -39,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) front: Front,
     /// The turn that ended last, and how: what is said of it later starts nothing.
     pub(crate) over: Option<(TurnId, StopReason)>,
+    /// The review that ended last, and the turn in it of the reviewer, if Codex has told that.
+    pub(crate) over_review: Option<(TurnId, Option<TurnId>)>,
     /// Not inserted yet, in the order received.
     pub(crate) prompts: VecDeque<Prompt>,
     /// Keys of inserted prompts.
@@ -47,6 +51,7 @@ pub(crate) struct Session {
     pub(crate) ledger: Ledger,
     pub(crate) texts: Texts,
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
+    pub(crate) pages: Pages,
     /// Calls of ours that show a question for which Codex has no item; they end with it.
     pub(crate) ask_calls: BTreeSet<ItemId>,
     /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
@@ -59,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) tie: Tie,
     /// The connection to an app-server that runs without us was lost, and nobody can say what runs.
     pub(crate) is_unsure: bool,
+    /// Between a loaded thread and a session that goes on.
+    pub(crate) catching_up: Option<CatchingUp>,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
     /// Answers that must not come before what is held back.
@@ -152,6 +159,8 @@ pub(crate) enum AskKind {
     Questions { left: Vec<Question>, answers: Vec<(String, Vec<String>)> },
     /// MCP elicitation.
     Elicitation,
+    /// MCP elicitation that sends the user to a page.
+    Page { elicitation: String },
 }
 
 impl Session {
@@ -162,12 +171,14 @@ impl Session {
             place,
             front: Front::Idle,
             over: None,
+            over_review: None,
             prompts: VecDeque::new(),
             inserted: BTreeMap::new(),
             history,
             ledger: Ledger::default(),
             texts: Texts::default(),
             asks: BTreeMap::new(),
+            pages: Pages::default(),
             ask_calls: BTreeSet::new(),
             tool_names: BTreeMap::new(),
             absent_servers: BTreeSet::new(),
@@ -176,6 +187,7 @@ impl Session {
             reads: Reads::default(),
             tie: Tie::Loaded,
             is_unsure: false,
+            catching_up: None,
             held: Some(Vec::new()),
             held_answers: Vec::new(),
             held_end: None,

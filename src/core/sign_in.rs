@@ -41,10 +41,13 @@ pub enum SignIn {
     CodexKey,
     /// The key in `OPENAI_API_KEY`.
     OpenAiKey,
+    /// A model provider that the client names.
+    Gateway,
 }
 
 impl SignIn {
-    const ALL: [Self; 5] = [Self::Browser, Self::DeviceCode, Self::Terminal, Self::CodexKey, Self::OpenAiKey];
+    const ALL: [Self; 6] =
+        [Self::Browser, Self::DeviceCode, Self::Terminal, Self::CodexKey, Self::OpenAiKey, Self::Gateway];
 
     /// The id of the method on the wire.
     pub fn id(self) -> &'static str {
@@ -54,6 +57,7 @@ impl SignIn {
             Self::Terminal => "codex-login",
             Self::CodexKey => "codex-api-key",
             Self::OpenAiKey => "openai-api-key",
+            Self::Gateway => "gateway",
         }
     }
 
@@ -70,6 +74,7 @@ impl SignIn {
             Self::Terminal => "Sign in with codex login",
             Self::CodexKey => "Use CODEX_API_KEY",
             Self::OpenAiKey => "Use OPENAI_API_KEY",
+            Self::Gateway => "Use a model gateway",
         }
     }
 
@@ -79,6 +84,7 @@ impl SignIn {
             Self::Browser => "Opens a page of OpenAI in the browser of this machine",
             Self::DeviceCode => "Shows an address and a code to enter there",
             Self::Terminal => "Runs codex login in a terminal",
+            Self::Gateway => "Gets the models from the gateway that the client names, without an account",
             Self::CodexKey | Self::OpenAiKey => {
                 "Gives the key of the environment to Codex, which keeps it in its own store"
             }
@@ -120,6 +126,8 @@ pub enum LoginEnd {
 pub struct Means {
     /// `NO_BROWSER`: this machine has none.
     pub no_browser: bool,
+    /// A page can be opened in a browser of this machine by us.
+    pub opens_pages: bool,
     /// `CODEX_API_KEY`.
     pub codex_key: Option<Secret>,
     /// `OPENAI_API_KEY`.
@@ -155,6 +163,7 @@ impl Means {
     /// Why a method does not work for this client; `None` if it does.
     pub fn why_not(&self, method: SignIn, client: &ClientProfile) -> Option<&'static str> {
         match method {
+            SignIn::Browser if self.opens_pages && !self.no_browser => None,
             SignIn::Browser | SignIn::DeviceCode if !client.elicitation_url => Some(
                 "the client cannot show a page (elicitation.url); run `codex login` in a terminal instead",
             ),
@@ -166,13 +175,14 @@ impl Means {
                     Some("the client declares no terminal to sign in with; run `codex login` by hand")
                 }
             },
+            SignIn::Gateway if !client.gateway => Some("the client declares no gateway (auth._meta.gateway)"),
             SignIn::CodexKey if self.codex_key.is_none() => {
                 Some("CODEX_API_KEY is not set in the environment of appserver-acp")
             }
             SignIn::OpenAiKey if self.openai_key.is_none() => {
                 Some("OPENAI_API_KEY is not set in the environment of appserver-acp")
             }
-            SignIn::CodexKey | SignIn::OpenAiKey => None,
+            SignIn::CodexKey | SignIn::OpenAiKey | SignIn::Gateway => None,
         }
     }
 }

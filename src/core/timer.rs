@@ -2,7 +2,7 @@
 //!
 //! A timer is never cancelled: whoever it wakes checks whether it still matters.
 
-use super::ids::{Generation, ItemId, PromptKey, SessionId, StopId, ThreadId, Tick, TurnId};
+use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, StopId, ThreadId, Tick, TurnId};
 use std::collections::BTreeMap;
 
 /// Something to look at later.
@@ -44,6 +44,8 @@ pub(crate) enum Timer {
     Account { read: u32 },
     /// Nobody is signed in, and Codex may not have noticed yet that somebody is.
     LookAgain,
+    /// Codex had no time for a call.
+    Again { call: CodexCallId },
     /// A sweep gives no report.
     SweepBound { generation: Generation },
     /// We are leaving, and some session does not close.
@@ -77,6 +79,7 @@ impl Timer {
             Self::Models => "the model list is awaited",
             Self::Account { .. } => "the account is awaited",
             Self::LookAgain => "somebody may have signed in elsewhere",
+            Self::Again { .. } => "a call that codex had no time for is made again",
             Self::SweepBound { .. } => "a sweep is awaited",
             Self::LeaveBound => "the sessions are closing before we leave",
             Self::EndBound => "the end of the app-server is awaited",

@@ -87,8 +87,9 @@ impl Turn {
 impl Session {
     /// `turn/started`.
     pub(crate) fn turn_started(&mut self, cx: &mut Cx<'_>, turn: TurnId, root: Option<TurnId>) {
+        let is_late = self.is_late_part(&turn, root.as_ref());
         let turn = self.whole_of(&turn, root).unwrap_or(turn);
-        if self.is_over(&turn) {
+        if is_late || self.is_over(&turn) {
             return self.repeated(cx, &ItemId::new(turn.as_str()), "start of a turn");
         }
         self.turn_is(cx, turn);
@@ -225,7 +226,7 @@ impl Session {
 
     /// A command ended: maybe the last one that a cancelled turn waited for, maybe one that wakes.
     pub(crate) fn turn_may_finish(&mut self, cx: &mut Cx<'_>) {
-        if self.has_ended() && !self.awaits_ends() {
+        if self.has_ended() && !self.awaits_ends() && !self.is_unsure {
             self.finish_turn(cx);
         }
     }
@@ -315,6 +316,7 @@ impl Session {
     ) {
         self.tool_names.remove(item);
         self.crew_answered(item);
+        self.leaves_page_of(cx, item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {
                 Work::Compaction => Update::Compaction { call, end: Some(status) },

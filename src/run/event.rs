@@ -19,6 +19,7 @@ pub(crate) enum Event {
     Stop { stop: StopId, report: StopReport },
     Surveyed { session: SessionId, found: Vec<Found> },
     Watched { watch: WatchId, report: WatchReport },
+    PageNotOpened(String),
     Signal(i32),
     Deadline,
 }
@@ -50,6 +51,7 @@ impl Event {
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
             Self::Watched { watch, report } => Arrival::Watched { watch: *watch, report: *report },
+            Self::PageNotOpened(why) => Arrival::PageNotOpened(why),
             Self::Signal(number) => Arrival::Signal(*number),
             Self::Deadline => Arrival::Deadline,
         }

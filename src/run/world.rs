@@ -31,6 +31,8 @@ pub(crate) struct World {
     links: BTreeMap<Generation, Link>,
     /// Process ids of app-servers, dead ones too: their descendants outlive them.
     pids: BTreeMap<Generation, u32>,
+    /// Opens a page; `None` leaves it to the desktop.
+    pub(crate) browser: Option<String>,
     /// Started with the first stop.
     reach: Option<Reach>,
     /// Started with the first watch.
@@ -52,6 +54,7 @@ impl World {
             happened,
             links: BTreeMap::new(),
             pids: BTreeMap::new(),
+            browser: None,
             reach: None,
             watch: None,
         }
@@ -73,6 +76,7 @@ impl World {
             | Event::Stop { .. }
             | Event::Surveyed { .. }
             | Event::Watched { .. }
+            | Event::PageNotOpened(_)
             | Event::Signal(_)
             | Event::Deadline => {}
         }
@@ -96,6 +100,7 @@ impl World {
             Departure::Stop { stop, act } => self.stop(stop, act),
             Departure::Survey { session, thread } => self.survey(session, thread),
             Departure::Watch { watch, act } => self.watch(watch, act),
+            Departure::OpenPage(url) => self.open_page(url),
             Departure::Exit { code } => return Some(code),
             Departure::Noted(_) => {}
         }
@@ -210,6 +215,22 @@ impl World {
             }
         };
         watch.act(id, act, app_server);
+    }
+
+    // The browser outlives us, and has none of our pipes. Whether one came up is known within a moment.
+    fn open_page(&self, url: String) {
+        let (happened, browser) = (self.happened.clone(), self.browser.clone());
+        tokio::task::spawn_blocking(move || {
+            let opened = match browser {
+                Some(browser) => open::with_detached(url, browser),
+                None => open::that_detached(url),
+            };
+            if let Err(error) = opened {
+                tracing::warn!(%error, "no page opened");
+                // The loop may be over by now.
+                let _ = happened.send(Event::PageNotOpened(error.to_string()));
+            }
+        });
     }
 
     fn tell(&self, event: Event) {

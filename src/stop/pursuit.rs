@@ -17,8 +17,8 @@ const WATCH: Duration = Duration::from_millis(50);
 const POLL: Duration = Duration::from_millis(20);
 /// The longest between two looks at forks that may become programs of their own; the first comes after `WATCH`.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
-/// Looks that find nothing before that is believed while some process is in the middle of its exec.
-const UNREAD_LOOKS: u32 = 25;
+/// The longest that is waited for processes in the middle of their exec before nothing is believed to be there.
+const UNREAD_MAX: Duration = Duration::from_millis(500);
 /// A process may fork between the look and the signal.
 const KILL_ROUNDS: u32 = 3;
 
@@ -42,9 +42,8 @@ pub(super) struct Pursuit {
     stage: Stage,
     /// When to come back; `None` while nothing is to be done.
     due: Option<Instant>,
-    /// The last looks that found nothing. A process in the middle of an exec shows no environment, so that
-    /// the next look decides, or the first with nobody in that state.
-    doubts: u32,
+    /// The last look found nothing.
+    doubt: Option<Doubt>,
     leader: Option<Leader>,
     /// Everything that was ever seen of it, with the command line of then.
     seen: BTreeMap<ProcessKey, Vec<OsString>>,
@@ -56,6 +55,14 @@ pub(super) struct Pursuit {
     forks: BTreeSet<ProcessKey>,
     escaped: BTreeSet<ProcessKey>,
     killed: BTreeSet<ProcessKey>,
+}
+
+/// A process in the middle of its exec shows no environment: the next look decides, or the first in which none of these
+/// is in that state any more.
+#[derive(Debug)]
+struct Doubt {
+    unread: BTreeSet<ProcessKey>,
+    until: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +114,7 @@ impl Pursuit {
             bounds,
             stage: Stage::Seeking,
             due: Some(now),
-            doubts: 0,
+            doubt: None,
             leader: None,
             seen: BTreeMap::new(),
             watched: BTreeSet::new(),
@@ -128,7 +135,7 @@ impl Pursuit {
         match self.stage {
             Stage::Seeking | Stage::Asked { .. } | Stage::Idle => {
                 self.stage = Stage::Finishing;
-                self.doubts = 0;
+                self.doubt = None;
                 self.due = Some(now);
             }
             Stage::Finishing | Stage::Terminated { .. } | Stage::Killed { .. } => {}
@@ -143,7 +150,7 @@ impl Pursuit {
             Stage::Asked { settle } => (WATCH, settle.map(|(at, _)| at)),
             Stage::Terminated { until } | Stage::Killed { until, .. } => (POLL, Some(until)),
         };
-        if self.doubts > 0 || until.is_some_and(|until| until <= now) {
+        if self.doubt.is_some() || until.is_some_and(|until| until <= now) {
             return true;
         }
         self.due = Some(now + poll);
@@ -157,20 +164,29 @@ impl Pursuit {
             let line = || processes.command(*key).unwrap_or_default().to_vec();
             self.seen.entry(*key).or_insert_with(line);
         }
-        let is_believed = match self.doubts {
-            0 => false,
-            n => n >= UNREAD_LOOKS || !processes.has_unread(),
-        };
-        if members.is_empty() && !is_believed {
-            self.doubts += 1;
+        if members.is_empty() && self.is_doubtful(processes, now) {
             self.due = Some(now + POLL);
             return Found::Nothing;
         }
-        self.doubts = 0;
+        self.doubt = None;
         let found = self.act(processes, &members, now);
         let is_asked = matches!(self.stage, Stage::Asked { .. });
         self.watched = members.into_keys().filter(|key| !is_asked || self.asked.contains(key)).collect();
         found
+    }
+
+    fn is_doubtful(&mut self, processes: &Processes, now: Instant) -> bool {
+        let unread = processes.unread();
+        match &mut self.doubt {
+            None => {
+                self.doubt = Some(Doubt { unread, until: now + UNREAD_MAX });
+                true
+            }
+            Some(doubt) => {
+                doubt.unread.retain(|key| unread.contains(key));
+                !doubt.unread.is_empty() && now < doubt.until
+            }
+        }
     }
 
     fn act(

@@ -12,8 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(20);
-/// While some process is in the middle of its exec, a look that found nothing is not believed for so many
-/// polls.
+/// While a process is in the middle of its exec, a look that found nothing is not believed for so many polls.
 const UNREAD_POLLS: u32 = 25;
 /// A process may fork between the look and the signal.
 const KILL_ROUNDS: u32 = 3;
@@ -89,13 +88,16 @@ pub fn kill(scope: &Scope) {
 /// no environment.
 fn sought(processes: &mut Processes, scope: &Scope) -> BTreeMap<ProcessKey, Role> {
     let mut members = processes.members(scope);
+    let mut unread = processes.unread();
     for n in 0..UNREAD_POLLS {
-        if !members.is_empty() || (n > 0 && !processes.has_unread()) {
+        if !members.is_empty() || (n > 0 && unread.is_empty()) {
             break;
         }
         std::thread::sleep(POLL);
         processes.look_again();
         members = processes.members(scope);
+        let still = processes.unread();
+        unread.retain(|key| still.contains(key));
     }
     members
 }

@@ -206,17 +206,20 @@ impl Processes {
         self.find(key).map(Process::cmd)
     }
 
-    /// Whether some process shows neither command line nor environment, as each does in the middle of its
-    /// exec: for a moment, or for longer on a busy machine. It may belong to anybody.
-    pub(crate) fn has_unread(&self) -> bool {
+    /// Processes that show neither command line nor environment, as each does in the middle of its exec: for a
+    /// moment, or for longer on a busy machine. They may belong to anybody.
+    pub(crate) fn unread(&self) -> BTreeSet<ProcessKey> {
         // Elsewhere these of strangers cannot be read at any time.
-        let is_unread = |process: &Process| {
+        if !cfg!(target_os = "linux") {
+            return BTreeSet::new();
+        }
+        let is_unread = |process: &&Process| {
             is_alive(process)
                 && process.thread_kind().is_none()
                 && process.cmd().is_empty()
                 && process.environ().is_empty()
         };
-        cfg!(target_os = "linux") && self.0.processes().values().any(is_unread)
+        self.0.processes().values().filter(is_unread).map(key).collect()
     }
 
     fn ours(&self, scope: &Scope, is_sought: impl Fn(&Process) -> bool) -> BTreeMap<ProcessKey, Role> {

@@ -91,6 +91,7 @@ fn note(departure: &Departure) -> Option<String> {
         | Departure::Stop { .. }
         | Departure::Survey { .. }
         | Departure::Watch { .. }
+        | Departure::OpenPage(_)
         | Departure::Exit { .. } => None,
     }
 }
@@ -131,6 +132,7 @@ impl Serialize for In<'_> {
             Arrival::Watched { watch, report } => {
                 map.serialize_entry("watched", &watch::of_report(watch, report))?;
             }
+            Arrival::PageNotOpened(why) => map.serialize_entry("page_not_opened", &redact::text(why))?,
             Arrival::Signal(number) => map.serialize_entry("signal", &number)?,
         }
         map.end()
@@ -165,6 +167,7 @@ impl Serialize for Out<'_> {
             Departure::Watch { watch, act } => {
                 map.serialize_entry("watch", &watch::of_act(*watch, act))?;
             }
+            Departure::OpenPage(url) => map.serialize_entry("open_page", &redact::text(url))?,
             Departure::Exit { code } => map.serialize_entry("exit", code)?,
             Departure::Noted(note) => map.serialize_entry("noted", &note_text(note))?,
         }

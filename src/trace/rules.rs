@@ -44,6 +44,7 @@ pub fn rules_of(arrival: &Arrival<'_>, version: Option<Version>) -> Vec<&'static
         | Arrival::Stop { .. }
         | Arrival::Surveyed { .. }
         | Arrival::Watched { .. }
+        | Arrival::PageNotOpened(_)
         | Arrival::Signal(_) => Vec::new(),
     };
     rows.into_iter().map(|row| row.rule.as_str()).collect()

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// For the first line of a run.
 pub(super) fn of_means(means: &Means) -> Value {
-    let Means { no_browser, codex_key, openai_key, program } = means;
+    let Means { no_browser, opens_pages, codex_key, openai_key, program } = means;
     let program = program.as_ref().map(|Program { path, env }| {
         let env: Map<String, Value> =
             env.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
@@ -14,6 +14,7 @@ pub(super) fn of_means(means: &Means) -> Value {
     });
     json!({
         "no_browser": no_browser,
+        "opens_pages": opens_pages,
         "has_codex_key": codex_key.is_some(),
         "has_openai_key": openai_key.is_some(),
         "program": program,
@@ -30,6 +31,7 @@ pub(super) fn means(told: &Value) -> Means {
     });
     Means {
         no_browser: told["no_browser"] == true,
+        opens_pages: told["opens_pages"] == true,
         codex_key: key("has_codex_key"),
         openai_key: key("has_openai_key"),
         program,

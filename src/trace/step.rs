@@ -24,10 +24,10 @@ use serde_json::{Map, Value};
 /// (`high` or `low`), `swept`, `stop` (`{"id":n,"report":…}`: `signalled` has `with` and `members`,
 /// `gone` and `left` have counts, `not_found` nothing), `surveyed` (`session` and `found`), `watched`
 /// (`{"id":n,"report":…}`: `vitals` has `pid`, `processes`, `cpu_percent`, `memory` and `started`, `ended`
-/// and `not_found` nothing), `signal`. `out` has `client`, `codex`,
+/// and `not_found` nothing), `page_not_opened` (why), `signal`. `out` has `client`, `codex`,
 /// `start_codex`, `end_codex`, `sweep`, `stop` (`{"id":n,"act":…}`: `ask` has `thread` and `item`,
 /// `finish` and `forget` nothing), `survey`, `watch` (`{"id":n,"act":…}`: `begin` has `thread` and `item`,
-/// `end` nothing), `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
+/// `end` nothing), `open_page` (its address), `exit`. `seq` counts from 1 in each run that wrote to the file; the first step of a run
 /// has its `settings` too. By hand, a line that is no message can be written as
 /// `client_text`, `client_base64`, `codex_text` or `codex_base64`.
 #[derive(Clone, Debug)]
@@ -93,6 +93,7 @@ pub enum Received {
         watch: WatchId,
         report: WatchReport,
     },
+    PageNotOpened(String),
     Signal(i32),
 }
 
@@ -188,6 +189,7 @@ impl Received {
             Self::Stop { stop, report } => Arrival::Stop { stop: *stop, report: *report },
             Self::Surveyed { session, found } => Arrival::Surveyed { session, found },
             Self::Watched { watch, report } => Arrival::Watched { watch: *watch, report: *report },
+            Self::PageNotOpened(why) => Arrival::PageNotOpened(why),
             Self::Signal(number) => Arrival::Signal(*number),
         }
     }
@@ -254,6 +256,7 @@ fn received(text: &str) -> Result<Received, StepError> {
             let (watch, report) = watch::report(value)?;
             Ok(Received::Watched { watch, report })
         }
+        "page_not_opened" => Ok(Received::PageNotOpened(text_of(value)?)),
         "signal" => Ok(Received::Signal(number(value)?.cast_signed())),
         _ => Err(StepError::Shape("`in` is of an unknown kind")),
     }

@@ -70,6 +70,7 @@ fn every_arrival_comes_back_as_it_was() {
         Arrival::Watched { watch: WatchId(5), report: WatchReport::Vitals(VITALS) },
         Arrival::Watched { watch: WatchId(5), report: WatchReport::Ended },
         Arrival::Watched { watch: WatchId(6), report: WatchReport::NotFound },
+        Arrival::PageNotOpened("no such file"),
         Arrival::Signal(15),
     ];
     let (_dir, path) = file();
@@ -80,7 +81,7 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=24).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=25).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
     assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
 }
@@ -133,6 +134,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
             act: WatchAct::Begin { thread: ThreadId::new("t"), item: ItemId::new("c1") },
         },
         Departure::Watch { watch: WatchId(5), act: WatchAct::End },
+        Departure::OpenPage("https://example.com/?access_token=sk-abcdefghijklmnop".to_owned()),
         Departure::EndCodex(ONE),
         Departure::Exit { code: 143 },
     ];
@@ -146,7 +148,7 @@ fn departures_keep_their_order_and_notes_stand_apart() {
             {"survey": {"session": "t", "thread": "t"}},
             {"watch": {"id": 5, "act": "begin", "thread": "t", "item": "c1"}},
             {"watch": {"id": 5, "act": "end"}},
-            {"end_codex": 1}, {"exit": 143},
+            {"open_page": "https://example.com/?access_token=[redacted]"}, {"end_codex": 1}, {"exit": 143},
         ],
         "note": ["Anomaly(UnknownAnswer { what: \"ask\" })"],
     });

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // An MCP server on stdio. usage: node tools.mjs [mute]; a mute one never answers anything.
-// Its tools: `wipe` says of itself that it destroys, `hang` reads only and never answers.
+// Its tools: `wipe` says of itself that it destroys, `hang` reads only and never answers, `paint` reads only, tells
+// how far it is and answers with an image.
 import { createInterface } from "node:readline";
 
 const [mode] = process.argv.slice(2);
@@ -8,7 +9,23 @@ const schema = { type: "object", properties: { path: { type: "string" } } };
 const tools = [
   { name: "wipe", description: "Wipes a path", inputSchema: schema, annotations: { readOnlyHint: false, destructiveHint: true } },
   { name: "hang", description: "Never answers", inputSchema: schema, annotations: { readOnlyHint: true, openWorldHint: false } },
+  { name: "paint", description: "Paints", inputSchema: schema, annotations: { readOnlyHint: true, openWorldHint: false } },
 ];
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+
+function call({ name, arguments: args, _meta }) {
+  switch (name) {
+    case "wipe":
+      return { content: [{ type: "text", text: `wiped ${args.path}` }] };
+    case "paint":
+      say({ method: "notifications/progress", params: { progressToken: _meta?.progressToken, progress: 1, total: 2, message: "mixing colours" } });
+      return { content: [{ type: "text", text: "painted" }, { type: "image", data: pixel, mimeType: "image/png" }] };
+    default:
+      return undefined;
+  }
+}
 
 function result({ method, params }) {
   switch (method) {
@@ -17,7 +34,7 @@ function result({ method, params }) {
     case "tools/list":
       return { tools };
     case "tools/call":
-      return params.name === "wipe" ? { content: [{ type: "text", text: `wiped ${params.arguments.path}` }] } : undefined;
+      return call(params);
     default:
       return {};
   }
@@ -27,5 +44,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
   if (mode === "mute" || message.id === undefined || message.method === undefined) continue;
   const answer = result(message);
-  if (answer !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id: message.id, result: answer }));
+  if (answer !== undefined) say({ id: message.id, result: answer });
 }

@@ -7,8 +7,8 @@ use testkit::home::Config;
 use testkit::model::{Action, Script, call, custom, exec, say};
 
 use crate::seen::Seen;
-use crate::session::{Ended, is_end};
-use crate::stage::{Casting, forever, play, play_with};
+use crate::session::{Ended, Session, Turn, is_end};
+use crate::stage::{Casting, Stage, forever, play, play_with};
 use crate::tools::{open_with_tools, tool};
 
 in_both_versions!(
@@ -17,6 +17,10 @@ in_both_versions!(
     before_anything_runs,
     right_behind_the_prompt,
     in_every_phase,
+    during_a_compaction,
+    during_a_review,
+    with_a_steered_prompt,
+    with_a_held_prompt,
 );
 
 async fn during_a_command(version: Version) {
@@ -213,6 +217,123 @@ async fn in_every_phase(version: Version) {
         Ok(())
     })
     .await;
+}
+
+/// What is being summed up stays as it was.
+async fn during_a_compaction(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&Script::new().step(say("remember 42")).prompt("go")).await?;
+        stage.model.push((Action::gate("never"), say("never said")));
+        let turn = session.prompt("/compact");
+        stage.model.wait_gate("never").await?;
+        session.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        stage.model.wait_abandoned(1).await?;
+        let is_compaction = |it: &Value| match version {
+            Version::V1 => it["title"] == "Compact the context",
+            Version::V2 => it["sessionUpdate"] == "compaction_update",
+        };
+        let id = if version == Version::V1 { "toolCallId" } else { "compactionId" };
+        let compaction =
+            session.update("a compaction", turn.from, |it| is_compaction(it).then(|| it[id].clone())).await?;
+        let end = |it: &Value| (it[id] == compaction).then(|| it["status"].clone());
+        let last = client.look(|it| it.updates(&session.id, turn.from).filter_map(|(_, it)| end(it)).last());
+        let ended = if version == Version::V1 { "failed" } else { "cancelled" };
+        assert_eq!(last, Some(json!(ended)));
+        assert!(!session.text(turn.from).contains("is compacted"), "{}", session.text(turn.from));
+        session.at_rest().await?;
+        works_on(stage, &session).await?;
+        let request = stage.model.requests().pop().context("a request")?;
+        assert!(request.body["input"].to_string().contains("remember 42"), "what was said is lost");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The reviewer's own command ends with it.
+async fn during_a_review(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        stage.model.push(exec(format!("touch up; {}", forever("look"))).id("look").yield_ms(30_000));
+        let turn = session.prompt("/review");
+        stage.file("up").await?;
+        session.until_running("look").await?;
+        session.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        // Codex ends the reviewer's thread at once: whether it still tells of the end is chance.
+        let ended = session.ended("look").await?;
+        assert!(matches!(&ended, Ended::Unknown | Ended::Signal(_)), "{ended:?}");
+        session.at_rest().await?;
+        works_on(stage, &session).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A prompt that was to be steered into the turn, and that Codex has not taken yet, ends with it.
+async fn with_a_steered_prompt(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let script = Script::new().step((Action::gate("never"), say("never said")));
+        let turn = session.prompt(&script.prompt("go"));
+        stage.model.wait_gate("never").await?;
+        let second = session.prompt(&Script::new().step(say("never said")).prompt("and this"));
+        // Behind the prompt on the wire, so that the cancel finds it.
+        session.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        gone(&session, &second).await?;
+        session.at_rest().await?;
+        works_on(stage, &session).await?;
+        assert!(!session.text(turn.from).contains("never said"));
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Nothing can be steered into a review: what waits for its end is cancelled with it.
+async fn with_a_held_prompt(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        stage.model.push((Action::gate("never"), say("never said")));
+        let turn = session.prompt("/review");
+        stage.model.wait_gate("never").await?;
+        let held = session.prompt(&Script::new().step(say("never said")).prompt("and this"));
+        session.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        gone(&session, &held).await?;
+        session.at_rest().await?;
+        works_on(stage, &session).await?;
+        assert!(!session.text(turn.from).contains("never said"));
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The prompt was cancelled, as its version says that: v2 has an error for one that was not inserted.
+async fn gone(session: &Session<'_>, turn: &Turn) -> anyhow::Result<()> {
+    match session.client.outcome(turn.answer).await? {
+        Ok(answer) => assert_eq!(answer["stopReason"], "cancelled", "{answer}"),
+        Err(error) => assert_eq!(error["code"], -32800, "{error}"),
+    }
+    Ok(())
+}
+
+/// The next prompt is answered, and by a turn of its own.
+async fn works_on(stage: &Stage, session: &Session<'_>) -> anyhow::Result<()> {
+    let before = stage.model.request_count();
+    let after = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+    assert!(session.text(after.from).ends_with("Here."), "{}", session.text(after.from));
+    assert_eq!(stage.model.request_count(), before + 1, "more than the prompt went to the model");
+    Ok(())
 }
 
 /// How often the client was told that a turn was cancelled.

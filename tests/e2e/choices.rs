@@ -7,9 +7,17 @@ use testkit::home::Config;
 use testkit::model::{Script, exec, say};
 
 use crate::session::Session;
-use crate::stage::{Casting, play, play_with};
+use crate::stage::{Casting, Stage, play, play_with};
 
-in_both_versions!(instructions, speed, profile, what_is_not_offered);
+in_both_versions!(
+    instructions,
+    speed,
+    profile,
+    what_is_not_offered,
+    model_effort_and_mode,
+    what_the_environment_says,
+    additional_directories,
+);
 
 async fn instructions(version: Version) {
     play(async |stage| {
@@ -106,6 +114,106 @@ async fn what_is_not_offered(version: Version) {
             assert_eq!(error["code"], -32602, "{option} {value}: {error}");
         }
         assert_eq!(choose(&session, "mode", "read-only").await?, before, "something changed");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// What Codex asked the model for last.
+fn asked(stage: &Stage) -> anyhow::Result<Value> {
+    Ok(stage.model.requests().last().context("the model was asked")?.body.clone())
+}
+
+async fn model_effort_and_mode(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let hello = || Script::new().step(say("Hi.")).prompt("hello");
+        session.turn(&hello()).await?;
+        assert_eq!(asked(stage)?["model"], "gpt-5.5");
+        choose(&session, "mode", "read-only").await?;
+        let script = Script::new().step(exec("touch made").id("cmd").yield_ms(30_000)).step(say("Was it?"));
+        session.turn(&script.prompt("make")).await?;
+        assert!(!stage.home.workspace().join("made").exists(), "the mode does not hold");
+        choose(&session, "model", "gpt-5.6-luna").await?;
+        choose(&session, "effort", "high").await?;
+        session.turn(&hello()).await?;
+        let request = asked(stage)?;
+        assert_eq!(
+            (&request["model"], &request["reasoning"]["effort"]),
+            (&json!("gpt-5.6-luna"), &json!("high"))
+        );
+        choose(&session, "collaboration", "plan").await?;
+        session.turn(&hello()).await?;
+        let input = asked(stage)?["input"].to_string();
+        assert!(input.contains("Plan Mode"), "the model is not told of the plan mode: {input}");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The names of other adapters, and `-c`, which wins.
+async fn what_the_environment_says(version: Version) {
+    play(async |stage| {
+        let provider = json!({
+            "name": "other", "base_url": stage.model.base_url(), "wire_api": "responses",
+            "http_headers": {"Authorization": "Bearer of-the-other"},
+        });
+        let config = json!({
+            "model": "gpt-5.4", "model_reasoning_effort": "low", "model_providers": {"other": provider},
+        });
+        let casting = Casting::of(version)
+            .env("CODEX_CONFIG", config.to_string())
+            .env("MODEL_PROVIDER", "other")
+            .env("INITIAL_AGENT_MODE", "read-only")
+            .arg("-c")
+            .arg("model_reasoning_effort=\"high\"");
+        let client = stage.client(casting).await?;
+        let session = stage.open(&client).await?;
+        let script = Script::new().step(exec("touch made").id("cmd").yield_ms(30_000)).step(say("Was it?"));
+        session.turn(&script.prompt("make")).await?;
+        let request = asked(stage)?;
+        assert_eq!((&request["model"], &request["reasoning"]["effort"]), (&json!("gpt-5.4"), &json!("high")));
+        let requests = stage.model.requests();
+        let last = requests.last().context("the model was asked")?;
+        assert_eq!(last.authorization.as_deref(), Some("Bearer of-the-other"));
+        assert!(!stage.home.workspace().join("made").exists(), "the mode does not hold");
+        let options = choose(&session, "wake", "off").await?;
+        for (option, value) in [("mode", "read-only"), ("model", "gpt-5.4"), ("effort", "high")] {
+            assert_eq!(current(&options, option), value, "{option}");
+        }
+        client.end().await?;
+
+        // A mode that is none is left to Codex.
+        let client = stage.client(Casting::of(version).env("INITIAL_AGENT_MODE", "careless")).await?;
+        let session = stage.open(&client).await?;
+        let options = choose(&session, "wake", "off").await?;
+        assert_eq!(current(&options, "mode"), "full-access");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// They are places of the session's like its own.
+async fn additional_directories(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let beside = stage.home.user_home().join("beside");
+        std::fs::create_dir(&beside)?;
+        let params = json!({"cwd": stage.home.workspace(), "additionalDirectories": [beside]});
+        let answer = client.call("new", params.clone()).await?;
+        let id = answer["sessionId"].as_str().context("a session has an id")?.to_owned();
+        let session = Session { client: &client, id };
+        session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
+        let input = asked(stage)?["input"].to_string();
+        assert!(input.contains("/beside"), "the model does not know of it: {input}");
+        let mut relative = params;
+        relative["additionalDirectories"] = json!(["beside"]);
+        let error = client.refused("new", relative).await?;
+        assert_eq!(error["code"], -32602, "{error}");
         client.end().await?;
         Ok(())
     })

@@ -11,7 +11,7 @@ use testkit::processes::{self, Signal};
 
 use crate::client::Client;
 use crate::live;
-use crate::server::{Listen, Server};
+use crate::server::{Listen, Server, Wire};
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play, play_with, wait_for};
 
@@ -20,6 +20,7 @@ in_both_versions!(
     the_main_job_over_a_port,
     a_client_that_goes_leaves_everything_alive,
     a_terminated_adapter_leaves_everything_alive,
+    an_idle_thread_is_joined_as_it_is,
     a_turn_is_shared,
     an_approval_is_answered_by_the_other,
     closed_by_one,
@@ -27,6 +28,8 @@ in_both_versions!(
     killed_and_started_again,
     killed_in_a_turn,
     a_prompt_finds_it_again,
+    cut_off_in_a_turn_that_goes_on,
+    cut_off_from_a_turn_that_ends,
     much_output,
     nobody_there,
 );
@@ -73,6 +76,13 @@ async fn main_job(version: Version, listen: Listen) {
         assert_eq!(client.end().await?.code, Some(0));
         assert!(server.lives());
         replays(&trace).await?;
+        let doctor = stage.adapter().args(["doctor", "--connect", &server.address]).output().await?;
+        let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        assert!(
+            found.contains(&format!("ok    connect     {}, process {}", server.address, server.pid())),
+            "{found}"
+        );
+        assert!(found.contains("ok    version     codex "), "{found}");
         server.end().await
     })
     .await;
@@ -368,6 +378,105 @@ async fn a_prompt_finds_it_again(version: Version) {
     .await;
 }
 
+/// A v1 client reads notices as text.
+fn without_notices(text: &str) -> String {
+    let paragraphs = text.split("\n\n").filter(|it| !it.starts_with("**Warning:**"));
+    paragraphs.collect()
+}
+
+/// Nobody is subscribed and no turn runs: in that state Codex would load a thread anew for any setting.
+async fn an_idle_thread_is_joined_as_it_is(version: Version) {
+    play(async |stage| {
+        let server = Server::start(stage, Listen::Unix).await?;
+        let client = stage.client(server.casting(Casting::of(version))).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&dev().prompt("serve")).await?;
+        session.until_listed(&["dev"]).await?;
+        let (id, leader) = (session.id.clone(), session.leader("dev")?);
+        client.end().await?;
+        let client = stage.client(server.casting(Casting::of(version))).await?;
+        let elsewhere = stage.home.workspace().join("elsewhere");
+        std::fs::create_dir(&elsewhere)?;
+        client.call("resume", json!({"sessionId": id, "cwd": elsewhere, "replay": true})).await?;
+        let session = Session { client: &client, id };
+        session.until_listed(&["dev"]).await?;
+        assert_eq!(session.leader("dev")?, leader);
+        session.at_rest().await?;
+        session.put_down(stage, "dev").await?;
+        session.until_listed(&[]).await?;
+        client.end().await?;
+        server.end().await
+    })
+    .await;
+}
+
+async fn cut_off_in_a_turn_that_goes_on(version: Version) {
+    play(async |stage| {
+        let server = Server::start(stage, Listen::Unix).await?;
+        let wire = Wire::to(stage, &server)?;
+        let client = stage.client(Casting::of(version).env("APPSERVER_ACP_CONNECT", &wire.address)).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&dev().prompt("serve")).await?;
+        let build = format!("touch up; {}; echo built", wait_for("go"));
+        let script = Script::new().step((say("Building."), exec(build).id("build").yield_ms(30_000)));
+        let turn = session.prompt(&script.step(say("Built.")).prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        wire.cut();
+        until_state(&session, turn.from, "unknown").await?;
+        let from = client.look(|it| it.wire.len());
+        wire.mend();
+        until_state(&session, from, "running").await?;
+        stage.signal_file("go")?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        assert_eq!(without_notices(&session.text(turn.from)), "Building.Built.");
+        assert_eq!(session.ended("build").await?, Ended::Code(0));
+        session.until_listed(&["dev"]).await?;
+        session.at_rest().await?;
+        stage.signal_file("end-dev")?;
+        assert_eq!(session.ended("dev").await?, Ended::Code(0), "it was never taken for ended");
+        session.until_listed(&[]).await?;
+        client.end().await?;
+        server.end().await
+    })
+    .await;
+}
+
+async fn cut_off_from_a_turn_that_ends(version: Version) {
+    play(async |stage| {
+        let server = Server::start(stage, Listen::Unix).await?;
+        let wire = Wire::to(stage, &server)?;
+        let client = stage.client(Casting::of(version).env("APPSERVER_ACP_CONNECT", &wire.address)).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&dev().prompt("serve")).await?;
+        let witness = stage.client(server.casting(Casting::v2())).await?;
+        let seen = resume(stage, &witness, &session.id).await?;
+        let build = format!("touch up; {}; echo built; exit 3", wait_for("go"));
+        let script = Script::new().step((say("Building."), exec(build).id("build").yield_ms(30_000)));
+        let turn = session.prompt(&script.step(say("Built.")).prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        wire.cut();
+        until_state(&session, turn.from, "unknown").await?;
+        stage.signal_file("go")?;
+        stage.signal_file("end-dev")?;
+        seen.update("the end", 0, |it| said(it, "Built.").then_some(())).await?;
+        seen.until_listed(&[]).await?;
+        wire.mend();
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        assert_eq!(without_notices(&session.text(turn.from)), "Building.Built.", "what was missed, and once");
+        for (terminal, code) in [("build", 3), ("dev", 0)] {
+            assert_eq!(session.ended(terminal).await?, Ended::Code(code), "the history knows");
+        }
+        session.until_listed(&[]).await?;
+        session.at_rest().await?;
+        client.end().await?;
+        witness.end().await?;
+        server.end().await
+    })
+    .await;
+}
+
 /// Codex cuts off whoever does not keep up.
 async fn much_output(version: Version) {
     play(async |stage| {
@@ -449,7 +558,7 @@ async fn processes_are_found_below_whoever_listens() {
             session.until_output("dev", "ready").await?;
             session.stop("dev").await?;
             assert_eq!(session.ended("dev").await?, Ended::Code(3));
-            assert!(session.output("dev").ends_with("asked\n"));
+            assert!(session.output("dev").contains("asked\n"), "{}", session.output("dev"));
             client.end().await?;
             assert!(processes::signal(server.pid(), Signal::CONT).is_ok(), "it lives");
             server.end().await?;

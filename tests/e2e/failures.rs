@@ -44,10 +44,11 @@ fn cases() -> Vec<Case> {
             -32000,
             http_failed,
             Some(401),
-            "refused the sign-in: ",
+            "refused the sign-in; sign in again",
         ),
         case(http(403, "x", None), -32603, http_failed, Some(403), "The model cannot be reached: "),
         case(http(404, "x", Some("model_not_found")), -32603, "modelNotFound", None, "does not exist"),
+        case(http(400, "x", None), -32603, "other", None, "scripted"),
         case(http(429, "x", None), -32603, "responseTooManyFailedAttempts", Some(429), "Too many requests"),
         case(
             http(429, "usage_limit_reached", None),

@@ -1,11 +1,15 @@
 //! An app-server that the test starts itself and that outlives its clients.
 
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use testkit::processes::{self, Signal};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::process::{Child, Command};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::stage::{Casting, Stage};
@@ -54,7 +58,7 @@ impl Server {
         match address.strip_prefix("unix:") {
             Some(path) => {
                 let deadline = Instant::now() + testkit::PATIENCE;
-                while tokio::net::UnixStream::connect(path).await.is_err() {
+                while UnixStream::connect(path).await.is_err() {
                     ensure!(Instant::now() < deadline, "nobody listens at {path}");
                     // A socket tells nobody that it is there.
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -114,5 +118,52 @@ impl Server {
         processes::signal(self.pid(), Signal::TERM)?;
         timeout(testkit::PATIENCE, self.child.wait()).await??;
         Ok(())
+    }
+}
+
+/// A wire to an app-server on a unix socket that can be cut while both ends live.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    /// For `--connect`.
+    pub(crate) address: String,
+    is_cut: Arc<AtomicBool>,
+    cut: Arc<Notify>,
+}
+
+impl Wire {
+    pub(crate) fn to(stage: &Stage, server: &Server) -> anyhow::Result<Self> {
+        let path = stage.home.codex_home().join("wire");
+        let address = format!("unix:{}", path.display());
+        let to = server.address.strip_prefix("unix:").context("a unix socket")?.to_owned();
+        let listener = UnixListener::bind(path)?;
+        let wire = Self { address, is_cut: Arc::default(), cut: Arc::default() };
+        let (is_cut, cut) = (Arc::clone(&wire.is_cut), Arc::clone(&wire.cut));
+        tokio::spawn(async move {
+            while let Ok((mut here, _)) = listener.accept().await {
+                let cut = Arc::clone(&cut);
+                if is_cut.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let to = to.clone();
+                tokio::spawn(async move {
+                    let Ok(mut there) = UnixStream::connect(to).await else { return };
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
+                        () = cut.notified() => {}
+                    }
+                });
+            }
+        });
+        Ok(wire)
+    }
+
+    /// Nothing gets through until it is mended.
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        self.cut.notify_waiters();
+    }
+
+    pub(crate) fn mend(&self) {
+        self.is_cut.store(false, Ordering::Relaxed);
     }
 }

@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use crate::client::Client;
 use crate::seen::Dir;
+use crate::session::Session;
 use crate::stage::{Casting, Stage, play_with};
 
 in_both_versions!(
@@ -20,6 +21,8 @@ in_both_versions!(
     a_code,
     a_code_that_is_cancelled,
     a_login_in_a_terminal,
+    a_prompt_after_a_logout,
+    a_gateway,
 );
 
 const KEY: &str = "sk-e2e-Zx81QmPz77LdWn04";
@@ -159,6 +162,155 @@ async fn a_login_in_a_terminal(version: Version) {
         },
     )
     .await;
+}
+
+/// The client shows no pages, so the adapter opens it. Only once: Codex listens on a port that is always the same.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_page_that_we_open() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let issuer = Issuer::start().await.expect("the login server starts");
+    play_with(
+        |it| it.needs_account().top(&issuer.config()),
+        async |stage| {
+            let (trace, browser) =
+                (stage.home.workspace().join("trace.jsonl"), stage.home.workspace().join("browser"));
+            std::fs::write(&browser, "#!/bin/sh\nprintf %s \"$1\" > page.part && mv page.part page\n")?;
+            std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755))?;
+            let (name, value) = issuer.env();
+            let casting =
+                Casting::v1().env(name, value).env("BROWSER", &browser).env("APPSERVER_ACP_TRACE", &trace);
+            let client = stage.client(casting).await?;
+            let pending = client.start("request", login_request(Version::V1, "chatgpt"));
+            stage.file("page").await?;
+            let page = std::fs::read_to_string(stage.home.workspace().join("page"))?;
+            ensure!(page.starts_with("http://127.0.0.1:"), "another page: {page}");
+            come_back(&page).await?;
+            let outcome = client.outcome(pending).await?;
+            ensure!(outcome == Ok(json!({})), "the login ended otherwise: {outcome:?}");
+            ensure!(auth(stage)?.contains(TOKEN_MARK), "codex has kept no token");
+            stage.open(&client).await?;
+            client.end().await?;
+            let trace = std::fs::read_to_string(&trace)?;
+            ensure!(!trace.contains(TOKEN_MARK), "a token is in the trace");
+            replays(&trace)
+        },
+    )
+    .await;
+}
+
+/// What the login server makes a browser do: go back to Codex, with a code.
+#[cfg(unix)]
+async fn come_back(page: &str) -> anyhow::Result<()> {
+    let of_query = |name: &str| {
+        let (_, query) = page.split_once('?')?;
+        query.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+    };
+    let back = of_query("redirect_uri").context("a page to come back to")?;
+    let back = back.replace("%3A", ":").replace("%2F", "/");
+    let (host, path) = back.strip_prefix("http://").and_then(|it| it.split_once('/')).context("a host")?;
+    let state = of_query("state").context("a state")?;
+    let answer = get(host, &format!("{path}?code=code&state={state}")).await?;
+    // As a browser does, and Codex waits for it.
+    let next = answer.lines().find_map(|it| it.to_lowercase().starts_with("location: ").then(|| &it[10..]));
+    let next = next.with_context(|| format!("codex took no code: {answer}"))?;
+    let (host, path) = next.strip_prefix("http://").and_then(|it| it.split_once('/')).context("a page")?;
+    let answer = get(host, path).await?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "no word of success: {answer}");
+    Ok(())
+}
+
+#[cfg(unix)]
+async fn get(host: &str, path: &str) -> anyhow::Result<String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let mut socket = tokio::net::TcpStream::connect(host).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+/// Codex would put it to the model, without an account.
+async fn a_prompt_after_a_logout(version: Version) {
+    play_with(
+        |it| it.needs_account(),
+        async |stage| {
+            let client = stage.client(Casting::of(version).env("OPENAI_API_KEY", KEY)).await?;
+            login(&client, "openai-api-key").await?;
+            let session = stage.open(&client).await?;
+            let hello = || Script::new().step(say("hello")).prompt("hi");
+            session.turn(&hello()).await?;
+            let asked = stage.model.requests().len();
+            let logout = if version == Version::V1 { "logout" } else { "auth/logout" };
+            client.call("request", json!({"method": logout, "params": {}})).await?;
+            let error = client.refused("prompt", json!({"sessionId": session.id, "text": hello()})).await?;
+            ensure!(error["code"] == -32000, "another error: {error}");
+            ensure!(error.to_string().contains("codex login"), "no word on what to do: {error}");
+            ensure!(stage.model.requests().len() == asked, "the model was asked");
+            let ps = session.turn("/ps").await?;
+            let is_answer = |it: &Value| it.to_string().contains("No command is running").then_some(());
+            session.update("the answer of a command, which needs no account", ps.from, is_answer).await?;
+            login_elsewhere(stage).await?;
+            session.turn(&hello()).await?;
+            session.at_rest().await?;
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// The models come from where the client says, with its headers; these are written down nowhere.
+async fn a_gateway(version: Version) {
+    play_with(
+        |it| it.needs_account(),
+        async |stage| {
+            let trace = stage.home.workspace().join("trace.jsonl");
+            let able = json!({"auth": {"_meta": {"gateway": true}}});
+            let casting =
+                || Casting::of(version).capabilities(able.clone()).env("APPSERVER_ACP_TRACE", &trace);
+            let client = stage.client(casting()).await?;
+            let error = client.refused("new", json!({"cwd": stage.home.workspace()})).await?;
+            ensure!(error["code"] == -32000, "another error: {error}");
+            let mut request = login_request(version, "gateway");
+            request["params"]["_meta"] = json!({"gateway": {
+                "baseUrl": stage.model.base_url(), "headers": {"Authorization": format!("Bearer {KEY}")},
+            }});
+            client.call("request", request.clone()).await?;
+            let session = stage.open(&client).await?;
+            session.turn(&Script::new().step(say("hello")).prompt("hi")).await?;
+            came_with_key(stage)?;
+            let id = session.id.clone();
+            client.end().await?;
+
+            // Codex knows the thread's gateway by its name, and nobody else knows its key.
+            let client = stage.client(casting()).await?;
+            client.call("request", request).await?;
+            let params = json!({"sessionId": id, "cwd": stage.home.workspace()});
+            client.call("resume", params).await?;
+            let session = Session { client: &client, id };
+            session.turn(&Script::new().step(say("hello")).prompt("hi")).await?;
+            came_with_key(stage)?;
+            client.end().await?;
+
+            let trace = std::fs::read_to_string(&trace)?;
+            ensure!(trace.contains("model_providers"), "the trace misses the gateway");
+            ensure!(!trace.contains(KEY), "the key is in the trace");
+            ensure!(auth(stage).is_err(), "codex has kept something");
+            replays(&trace)
+        },
+    )
+    .await;
+}
+
+fn came_with_key(stage: &Stage) -> anyhow::Result<()> {
+    let requests = stage.model.requests();
+    let last = requests.last().context("the model was asked")?;
+    ensure!(last.authorization.as_deref() == Some(&format!("Bearer {KEY}")), "another key");
+    Ok(())
 }
 
 fn with_pages(version: Version, issuer: &Issuer) -> Casting {

@@ -149,8 +149,12 @@ async fn compacted(version: Version) {
         session.turn(&Script::new().step(say("remember 42")).prompt("go")).await?;
         stage.model.push(say("a summary"));
         let before = stage.model.request_count();
+        // What was chosen holds for it already.
+        local(stage, &session, "/model gpt-6.2-sol").await?;
         let turn = session.turn("/compact").await?;
         ensure!(stage.model.request_count() == before + 1, "no request for a summary");
+        let summary = stage.model.requests().pop().context("the request for it")?;
+        ensure!(summary.body["model"] == "gpt-6.2-sol", "made by {}", summary.body["model"]);
         has(
             &said(&session, turn.from),
             &["The conversation is compacted: about ", " tokens are in the context"],

@@ -40,6 +40,8 @@ pub(crate) struct Casting {
     script: &'static str,
     pub(crate) capabilities: Value,
     pub(crate) env: Vec<(&'static str, OsString)>,
+    /// Of the adapter.
+    args: Vec<String>,
 }
 
 impl Casting {
@@ -53,7 +55,7 @@ impl Casting {
         let capabilities = json!({"_meta": {"terminal_output": true}});
         // What ends when it is asked to is not to be killed because the machine is slow.
         let (program, env) = ("node".into(), vec![(GRACE, "30".into())]);
-        Self { version: Version::V1, program, script: "v1.mjs", capabilities, env }
+        Self { version: Version::V1, program, script: "v1.mjs", capabilities, env, args: Vec::new() }
     }
 
     /// A v1 client on the SDK for python, whose models are strict; `None` where there is no such python.
@@ -71,6 +73,11 @@ impl Casting {
 
     pub(crate) fn capabilities(mut self, capabilities: Value) -> Self {
         self.capabilities = capabilities;
+        self
+    }
+
+    pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
         self
     }
 
@@ -124,7 +131,10 @@ impl Stage {
     pub(crate) fn stranger(&self, casting: &Casting) -> anyhow::Result<Client> {
         let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
         let mut command = Command::new(&casting.program);
-        command.arg(scripts.join(casting.script)).arg(env!("CARGO_BIN_EXE_appserver-acp"));
+        command
+            .arg(scripts.join(casting.script))
+            .arg(env!("CARGO_BIN_EXE_appserver-acp"))
+            .args(&casting.args);
         self.house(&mut command)
             .env("ACP_SDK_NODE_MODULES", codex::node_modules()?)
             .envs(casting.env.iter().map(|(name, value)| (name, value)));

@@ -29,13 +29,30 @@ fn in_a_turn(version: u32) -> Rig {
     rig
 }
 
-/// Passes time until it is tried again, and lets that succeed.
+/// It has the thread, and nothing is said about how to load it.
+fn is_loaded(rig: &mut Rig) {
+    rig.ok("thread/backgroundTerminals/list", json!({"data": [], "nextCursor": null}));
+    let resume = rig.calls().iter().find(|it| it["method"] == "thread/resume").cloned().unwrap_or_default();
+    for setting in ["config", "cwd", "runtimeWorkspaceRoots", "developerInstructions"] {
+        rig.want(resume["params"][setting].is_null(), "a setting would make Codex load it anew");
+    }
+}
+
+/// Passes time until it is tried again, and lets that succeed; nothing was missed.
 fn found_again(rig: &mut Rig, thread: Value, terminals: &Value) {
+    found_with(rig, thread, &json!([]), terminals);
+}
+
+/// The same, with what the history has, newest first.
+fn found_with(rig: &mut Rig, thread: Value, missed: &Value, terminals: &Value) {
     let before = rig.generation();
     rig.hang(250);
     rig.want(rig.generation() != before, "nobody looked for it");
     rig.booted();
+    is_loaded(rig);
     rig.ok("thread/resume", thread);
+    rig.want(!rig.is_called("thread/backgroundTerminals/list"), "first what was missed");
+    rig.ok("thread/items/list", json!({"data": missed, "nextCursor": null}));
     rig.pass(0, terminals);
 }
 
@@ -156,7 +173,10 @@ fn it_is_looked_for_ever_more_rarely_and_a_prompt_looks_at_once() {
     rig.want(answer["error"]["code"] == -32603, &format!("{answer}"));
     rig.prompt("p3");
     rig.booted();
+    is_loaded(&mut rig);
     rig.ok("thread/resume", idle());
+    rig.want(!rig.is_called("turn/start"), "first what was missed");
+    rig.ok("thread/items/list", json!({"data": [], "nextCursor": null}));
     rig.pass(0, &json!([listed("dev", "7")]));
     rig.want(rig.is_called("turn/start"), "the prompt goes on");
 }
@@ -268,10 +288,100 @@ fn threads_that_are_loaded_for_us_outlive_us() {
     rig.dies_of("closed by the app-server", None);
     rig.hang(250);
     rig.booted();
+    rig.err("thread/backgroundTerminals/list", "thread not found: T");
     assert!(kept(&rig.call("thread/resume")) > Some(24 * 60 * 60));
     // One of our own ends with us anyway.
     let mut rig = Rig::new(2);
     rig.request("new", "session/new", json!({"cwd": "/w", "mcpServers": []}));
     rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     assert_eq!(kept(&rig.call("thread/start")), None);
+}
+
+/// An entry of a history.
+fn entry(turn: &str, item: Value) -> Value {
+    json!({"turnId": turn, "item": item})
+}
+
+fn said(id: &str, text: &str) -> Value {
+    json!({"type": "agentMessage", "id": id, "text": text})
+}
+
+/// Everything that the agent said, and what people said, in order.
+fn story(rig: &Rig) -> Vec<String> {
+    let words = rig.updates().filter_map(|it| match it["sessionUpdate"].as_str()? {
+        "agent_message_chunk" => Some(it["content"]["text"].as_str()?.to_owned()),
+        "user_message" => Some(format!("> {}", it["content"][0]["text"].as_str()?)),
+        "user_message_chunk" => Some(format!("> {}", it["content"]["text"].as_str()?)),
+        "state_update" => Some(format!("({})", it["state"].as_str()?)),
+        _ => None,
+    });
+    words.collect()
+}
+
+#[test]
+fn what_was_said_meanwhile_is_said_once() {
+    let mut rig = in_a_turn(2);
+    rig.message("A", "m1");
+    rig.text("A", "m1", "One, ");
+    rig.dies_of("closed by the app-server", None);
+    let before = rig.updates().count();
+    let mut build = crate::rig::command("build", Some("7"), "failed");
+    build["exitCode"] = json!(2);
+    let other = json!({"type": "userMessage", "id": "u2", "clientId": "x", "content": [{"type": "text", "text": "And?"}]});
+    let missed = json!([
+        entry("B", said("m3", "Done.")),
+        entry("B", other),
+        entry("A", build),
+        entry("A", said("m2", "Two.")),
+        entry("A", said("m1", "One, all.")),
+        entry("A", json!({"type": "userMessage", "id": "u-n-1", "clientId": "n-1", "content": []})),
+        entry("earlier", said("m0", "long ago")),
+    ]);
+    let mut thread = thread("idle", "completed");
+    thread["initialTurnsPage"]["data"][0]["id"] = json!("B");
+    found_with(&mut rig, thread, &missed, &json!([]));
+    let told = story(&rig);
+    let told: Vec<&str> = told.iter().skip_while(|it| *it != "(unknown)").map(String::as_str).collect();
+    assert_eq!(told, ["(unknown)", "all.", "Two.", "> And?", "Done.", "(idle)"], "{before}");
+    let exits = exits(&rig);
+    assert_eq!((exits.len(), &exits[0]["exitCode"]), (1, &json!(2)), "the history knows how it ended");
+}
+
+#[test]
+fn an_idle_session_reads_no_further_back_than_its_last_turn() {
+    let mut rig = with_terminal(1);
+    rig.dies_of("closed by the app-server", None);
+    let mut dev = crate::rig::command("dev", Some("7"), "completed");
+    dev["exitCode"] = json!(0);
+    let missed =
+        json!([entry("A", dev), entry("A", said("m1", "known")), entry("earlier", said("m0", "long ago"))]);
+    let before = story(&rig).len();
+    found_with(&mut rig, idle(), &missed, &json!([]));
+    assert_eq!(story(&rig)[before..], [""; 0], "nothing but an end");
+    rig.want(rig.told.iter().any(|it| it["params"]["update"]["status"] == "completed"), "which is told");
+}
+
+#[test]
+fn a_history_that_cannot_be_read_keeps_nobody_waiting() {
+    let mut rig = with_terminal(2);
+    rig.dies_of("closed by the app-server", None);
+    rig.hang(250);
+    rig.booted();
+    is_loaded(&mut rig);
+    rig.ok("thread/resume", idle());
+    rig.err("thread/items/list", "no");
+    rig.pass(0, &json!([listed("dev", "7")]));
+    assert_eq!((&rig.state()["state"], lists(&rig.state())), (&json!("idle"), vec!["dev"]));
+}
+
+#[test]
+fn a_thread_that_others_have_loaded_is_joined_as_it_is() {
+    let mut rig = Rig::connected(2);
+    let params = json!({"sessionId": "other", "cwd": "/elsewhere", "mcpServers": [], "additionalDirectories": ["/more"]});
+    rig.request("res", "session/resume", params);
+    rig.want(!rig.is_called("thread/resume"), "first whether it is loaded");
+    is_loaded(&mut rig);
+    rig.ok("thread/resume", crate::rig::thread("other", "idle"));
+    rig.pass(0, &json!([listed("dev", "7")]));
+    rig.want(rig.answer("res").is_some_and(|it| it["error"].is_null()), "it is resumed");
 }

@@ -7,9 +7,10 @@ mod codex;
 #[path = "rig/watch.rs"]
 mod watch;
 
+use appserver_acp::acp::dropped::Dropped;
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
-use appserver_acp::bridge::departure::Departure;
+use appserver_acp::bridge::departure::{Departure, Note};
 use appserver_acp::core::effect::StopAct;
 use appserver_acp::core::ids::{Generation, Tick, WatchId};
 use appserver_acp::core::input::StopReport;
@@ -50,6 +51,10 @@ pub(crate) struct Rig {
     called: Vec<String>,
     /// What is watched, by item.
     pub(crate) watched: BTreeMap<String, WatchId>,
+    /// Bytes of the longest line to the client.
+    pub(crate) longest: usize,
+    /// Why updates made no line.
+    pub(crate) dropped: Vec<Dropped>,
     /// What passed, for a person who looks at a failure.
     log: Vec<String>,
 }
@@ -92,6 +97,8 @@ impl Rig {
             n_stops: 0,
             called: Vec::new(),
             watched: BTreeMap::new(),
+            longest: 0,
+            dropped: Vec::new(),
             log: Vec::new(),
         };
         let info = json!({"name": "c", "version": "1"});
@@ -123,7 +130,14 @@ impl Rig {
 
     /// With a session whose turn `A` runs for the prompt `p1`.
     pub(crate) fn running(version: u32) -> Self {
-        let mut rig = Self::open(version);
+        Self::running_with(version, &json!({}))
+    }
+
+    /// As `running`, with a client that can do something.
+    pub(crate) fn running_with(version: u32, capabilities: &Value) -> Self {
+        let mut rig = Self::greeted_with(version, capabilities);
+        rig.booted();
+        rig.opens();
         rig.prompt("p1");
         rig.started("A");
         rig
@@ -230,6 +244,7 @@ impl Rig {
         match departure {
             Departure::ToClient(line) => {
                 self.note("  to client", &line);
+                self.longest = self.longest.max(line.len());
                 self.told.push(serde_json::from_str(&line).expect("we write JSON"));
             }
             Departure::ToCodex { line, .. } => {
@@ -269,6 +284,7 @@ impl Rig {
                 self.step(Arrival::Surveyed { session: &session, found: &[] });
             }
             Departure::Stop { .. } => {}
+            Departure::OpenPage(url) => self.note("  open", &url),
             Departure::Watch { watch, act } => self.watch(watch, act),
             Departure::Sweep { generation, .. } => {
                 self.note("  sweep", &generation.0.to_string());
@@ -282,6 +298,7 @@ impl Rig {
                 self.note("  exit", &code.to_string());
                 self.exit = Some(code);
             }
+            Departure::Noted(Note::Dropped { why, .. }) => self.dropped.push(why),
             Departure::Noted(note) => self.note("  ", &format!("{note:?}")),
         }
     }

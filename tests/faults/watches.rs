@@ -38,9 +38,50 @@ fn the_end_of_a_leader_makes_us_ask_and_ends_nothing_by_itself() {
     // Something of it goes on under Codex.
     rig.pass(5_000, &json!([listed("c1", "7")]));
     rig.want(n_exits(&rig) == 0, "Codex lists it");
-    rig.pass(2_500, &json!([]));
+    rig.pass(3_500, &json!([]));
     rig.want(n_exits(&rig) == 1, "Codex no longer does");
     rig.want(rig.state()["background"] == json!([]), "an exit without a shorter list");
+}
+
+/// A session with so many commands in the background, of which Codex lists none any more, and of which it tells the
+/// ends of all but the first one by one, every one and a half seconds.
+fn backlog(n_commands: usize) -> Rig {
+    let mut rig = Rig::running(2);
+    let ids: Vec<String> = (1..=n_commands).map(|n| format!("c{n}")).collect();
+    for (n, id) in ids.iter().enumerate() {
+        rig.command("A", id, Some(&format!("{}", 7 + n)));
+    }
+    rig.done("A", "completed");
+    let all: Vec<_> = ids.iter().enumerate().map(|(n, id)| listed(id, &format!("{}", 7 + n))).collect();
+    rig.pass(10, &json!(all));
+    let watch = rig.watch_of("c1");
+    rig.watch_tells(watch, WatchReport::Ended);
+    for id in &ids[1..] {
+        rig.pass(1_500, &json!([]));
+        rig.command_ended("A", id, "", 0);
+    }
+    rig
+}
+
+fn exits_of(rig: &Rig, terminal: &str) -> Vec<serde_json::Value> {
+    let its = rig.updates().filter(|it| it["terminalId"] == terminal && it["exitStatus"].is_object());
+    its.map(|it| it["exitStatus"].clone()).collect()
+}
+
+#[test]
+fn an_end_that_waits_behind_others_is_not_unseen() {
+    let mut rig = backlog(6);
+    rig.want(exits_of(&rig, "c1").is_empty(), "Codex still tells of ends");
+    rig.command_ended("A", "c1", "", 3);
+    rig.want(exits_of(&rig, "c1") == [json!({"exitCode": 3})], "the truth came late, and it came");
+    rig.want(n_exits(&rig) == 6, "each end once");
+}
+
+#[test]
+fn an_end_that_never_comes_is_not_waited_for_behind_others_for_ever() {
+    let rig = backlog(16);
+    rig.want(exits_of(&rig, "c1") == [json!({})], "it is listed for ever");
+    rig.want(n_exits(&rig) == 16, "each end once");
 }
 
 #[test]

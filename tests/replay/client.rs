@@ -18,7 +18,12 @@ pub(crate) enum Act {
         can: Vec<Can>,
     },
     /// v1 `authenticate`, v2 `auth/login`.
-    SignIn { method: String },
+    SignIn {
+        method: String,
+        /// `_meta` of the request.
+        #[serde(default)]
+        meta: Option<Value>,
+    },
     /// v1 `logout`, v2 `auth/logout`.
     SignOut,
     /// `session/new`.
@@ -103,6 +108,8 @@ pub(crate) enum Can {
     Compaction,
     /// v1 `subagent_update`; every v2 client can.
     Subagents,
+    /// To sign in with a gateway of its own.
+    Gateway,
 }
 
 #[derive(Debug)]
@@ -156,9 +163,13 @@ impl Client {
         let v1 = self.version == Version::V1;
         match act {
             Act::Hello { can } => vec![self.hello(can)],
-            Act::SignIn { method } => {
+            Act::SignIn { method, meta } => {
                 let name = if v1 { "authenticate" } else { "auth/login" };
-                vec![self.request(name, json!({"methodId": method}))]
+                let mut params = json!({"methodId": method});
+                if let Some(meta) = meta {
+                    params["_meta"] = meta.clone();
+                }
+                vec![self.request(name, params)]
             }
             Act::SignOut => vec![self.request(if v1 { "logout" } else { "auth/logout" }, json!({}))],
             Act::Open => {
@@ -306,6 +317,9 @@ impl Client {
         }
         if can.contains(&Can::Subagents) && v1 {
             capabilities["subagents"] = json!({});
+        }
+        if can.contains(&Can::Gateway) {
+            capabilities["auth"]["_meta"] = json!({"gateway": true});
         }
         for (able, name) in [(Can::Notices, "notices"), (Can::Compaction, "compaction")] {
             if can.contains(&able) && v1 {

@@ -43,7 +43,7 @@ struct Head {
     /// Nobody is signed in to Codex.
     #[serde(default)]
     signed_out: bool,
-    /// What the environment has to sign in with: `CODEX_API_KEY`, `OPENAI_API_KEY`, `NO_BROWSER`.
+    /// What the environment has to sign in with: `CODEX_API_KEY`, `OPENAI_API_KEY`, `BROWSER`, `NO_BROWSER`.
     #[serde(default)]
     env: Vec<String>,
     /// Commands that leave a process behind when they end.
@@ -74,8 +74,13 @@ enum Event {
     Client(Act),
     Codex(Fate),
     Queue(Pressed),
-    Reach { on: On, found: Finding },
+    Reach {
+        on: On,
+        found: Finding,
+    },
     Watched(Told),
+    /// No browser comes up.
+    NoPage(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -179,6 +184,7 @@ fn tell(case: &Path, version: Version, hit: &mut BTreeSet<String>) -> Result<(),
             Event::Reach { on: On::Ask, found } => world.reach.asked_next(found.report()),
             Event::Reach { on: On::Finish, found } => world.reach.finished_next(found.report()),
             Event::Watched(told) => world.watched(&told),
+            Event::NoPage(why) => world.no_page(&why),
             Event::Codex(Fate::Stand(act)) => world.stand(0, |standing| match act {
                 Stand::Goal { objective, turns, ends } => Some(standing.set_goal(&objective, turns, ends)),
                 Stand::Status(status) => standing.set_status(&status),
@@ -208,6 +214,7 @@ fn means(env: &[String]) -> Means {
     let key = |name| is_set(name).then(|| Secret::new("sk-of-a-story"));
     Means {
         no_browser: is_set("NO_BROWSER"),
+        opens_pages: is_set("BROWSER"),
         codex_key: key("CODEX_API_KEY"),
         openai_key: key("OPENAI_API_KEY"),
         program: None,

@@ -177,6 +177,7 @@ impl Thread {
                 let renamed = self.line("thread/name/updated", json!({"threadName": params["name"]}));
                 (json!({"result": {}}), vec![(0, renamed)])
             }
+            "thread/settings/update" => (json!({"result": {}}), Vec::new()),
             "thread/compact/start" if self.turn.is_none() => self.compact(),
             "review/start" if self.turn.is_none() => self.review(&params["target"]),
             "turn/start" => self.start_turn(params),

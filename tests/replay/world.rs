@@ -161,6 +161,11 @@ impl World {
         }
     }
 
+    /// The page to open could not be opened.
+    pub(crate) fn no_page(&mut self, why: &str) {
+        self.step(Arrival::PageNotOpened(why));
+    }
+
     /// The queue to the client crosses a mark.
     pub(crate) fn press(&mut self, pressure: Pressure) {
         self.step(Arrival::ClientQueue(pressure));
@@ -434,6 +439,10 @@ impl World {
                 }
             }
             Departure::Survey { session, .. } => self.later(1, Happening::Surveyed(session)),
+            // No test opens one; the trace of the story shows that it would have been.
+            Departure::OpenPage(url) => {
+                self.trace.push(json!({"at": self.now, "opened": url}).to_string());
+            }
             Departure::Exit { code } => self.exit = Some(code),
             Departure::Noted(_) => {}
         }

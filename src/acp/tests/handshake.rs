@@ -199,6 +199,16 @@ fn only_what_the_client_can_handle_is_a_way_to_sign_in() {
     }
     let bare = hello(r#"{"protocolVersion":1}"#);
     assert_eq!(ids(&bare, plain.clone()), [""; 0]);
+    let desktop = Means { opens_pages: true, ..plain.clone() };
+    assert_eq!(ids(&bare, desktop.clone()), ["chatgpt"]);
+    assert_eq!(ids(&bare, Means { no_browser: true, ..desktop }), [""; 0]);
+    let v1 = hello(r#"{"protocolVersion":1,"clientCapabilities":{"auth":{"_meta":{"gateway":true}}}}"#);
+    let v2 = hello(
+        r#"{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{"auth":{"_meta":{"gateway":true}}}}"#,
+    );
+    for hello in [v1, v2] {
+        assert_eq!(ids(&hello, plain.clone()), ["gateway"]);
+    }
     let keys = Means { codex_key: key.clone(), openai_key: key, ..plain };
     assert_eq!(ids(&bare, keys.clone()), ["codex-api-key", "openai-api-key"]);
     assert!(!format!("{:?}", methods(&bare, keys.clone())).contains("sk-"), "a name is no key");

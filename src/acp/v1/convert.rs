@@ -38,6 +38,7 @@ pub(crate) fn text_content(text: &str) -> v1::ToolCallContent {
 /// The whole content of a call, its terminal in the way that this client sees it.
 pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
     let mut contents = Vec::new();
+    let mut room = HUNKS_MAX;
     for item in &view.content {
         match (item, &view.display) {
             (CallContent::Text(text), _) => contents.push(text_content(text)),
@@ -45,7 +46,7 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
                 let image = block(&Content::Image { url: url.clone() });
                 contents.push(v1::ToolCallContent::Content(v1::Content::new(image)));
             }
-            (CallContent::Diff(it), _) => diff(it, &mut contents),
+            (CallContent::Diff(it), _) => diff(it, &mut room, &mut contents),
             (CallContent::Terminal(terminal), Display::Live { .. }) => {
                 contents.push(v1::ToolCallContent::Terminal(v1::Terminal::new(id(terminal.as_str()))))
             }
@@ -60,10 +61,25 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
     contents
 }
 
+/// Most bytes of one line that the frames of hunks take: each names its file anew.
+const HUNKS_MAX: usize = 4 << 20;
+
+/// What JSON has around one hunk, but for the name of its file.
+const HUNK: usize = 128;
+
 /// v1 shows old and new text; Codex gives hunks, so that each hunk is one diff of its file.
-fn diff(diff: &Diff, contents: &mut Vec<v1::ToolCallContent>) {
+fn diff(diff: &Diff, room: &mut usize, contents: &mut Vec<v1::ToolCallContent>) {
     if let Some(n_bytes) = diff.left_out {
         return contents.push(text_content(&patch::left_out(diff, n_bytes)));
+    }
+    let n_hunks = match &diff.op {
+        DiffOp::Add | DiffOp::Delete => 1,
+        DiffOp::Modify | DiffOp::Move(_) => 1 + diff.text.matches("\n@@").count(),
+    };
+    let frames = n_hunks * (HUNK + 6 * diff.path.len());
+    match room.checked_sub(frames) {
+        Some(left) => *room = left,
+        None => return contents.push(text_content(&patch::left_out(diff, diff.text.len()))),
     }
     let mut push = |path: &str, old: Option<String>, new: String| {
         contents.push(v1::ToolCallContent::Diff(v1::Diff::new(path, new).old_text(old)));

@@ -17,6 +17,10 @@ pub struct Setup {
     pub has_codex_config: bool,
     /// Whether `CODEX_API_KEY` is set. A client has to set it too.
     pub has_codex_key: bool,
+    /// The address of the app-server that runs already.
+    pub connect: Option<String>,
+    /// Whether there is a token for it.
+    pub has_connect_token: bool,
 }
 
 impl Setup {
@@ -26,7 +30,8 @@ impl Setup {
         let us = us.display().to_string();
         let codex = codex.into_iter().flat_map(|it| ["--codex".to_owned(), absolute(it)]);
         let config = self.config.iter().flat_map(|it| ["-c".to_owned(), it.clone()]);
-        let args: Vec<String> = codex.chain(config).collect();
+        let connect = self.connect.iter().flat_map(|it| ["--connect".to_owned(), it.clone()]);
+        let args: Vec<String> = codex.chain(config).chain(connect).collect();
         let env: Map<String, Value> =
             self.env.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
         let zed = json!({"type": "custom", "command": us, "args": args, "env": env});
@@ -38,10 +43,14 @@ impl Setup {
         writeln!(out, "\nacpx, in a session that stays:")?;
         writeln!(out, "{acpx} sessions new")?;
         writeln!(out, "{acpx} prompt 'start the dev server and leave it running'")?;
-        writeln!(out, "\nacpx, for one answer; exec hangs up after it, and what still runs is ended:")?;
+        let rest = if self.connect.is_some() { "goes on" } else { "is ended" };
+        writeln!(out, "\nacpx, for one answer; exec hangs up after it, and what still runs {rest}:")?;
         writeln!(out, "{acpx} exec 'what does this project do?'")?;
         if self.has_codex_key {
             writeln!(out, "\nCODEX_API_KEY is set here: a client has to set it too.")?;
+        }
+        if self.has_connect_token {
+            writeln!(out, "\nAPPSERVER_ACP_CONNECT_TOKEN is set here: a client has to set it too.")?;
         }
         if self.has_codex_config {
             writeln!(out, "\nCODEX_CONFIG is set here: a client has to set it too.")?;

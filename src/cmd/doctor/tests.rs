@@ -1,5 +1,7 @@
 use super::run;
 use super::setup::Setup;
+use crate::connect::Target;
+use crate::connect::address::Address;
 use crate::locate::Sought;
 
 /// What the doctor says of a `codex` made of this shell script, and its exit code.
@@ -13,7 +15,7 @@ fn examine_with(script: &str, setup: &Setup) -> (String, u8) {
     testkit::program::script(&path, script).unwrap();
     let sought = Sought { named: Some(path), ..Sought::default() };
     let mut out = Vec::new();
-    let code = run(&sought, &[], setup, &mut out).unwrap();
+    let code = run(&sought, &[], None, setup, &mut out).unwrap();
     (String::from_utf8(out).unwrap(), code)
 }
 
@@ -72,7 +74,7 @@ fn an_app_server_that_ends_says_why() {
 #[test]
 fn no_codex_at_all() {
     let mut out = Vec::new();
-    let code = run(&Sought::default(), &[], &Setup::default(), &mut out).unwrap();
+    let code = run(&Sought::default(), &[], None, &Setup::default(), &mut out).unwrap();
     let said = String::from_utf8(out).unwrap();
     assert_eq!(code, 1);
     assert!(
@@ -88,10 +90,11 @@ fn the_snippets_carry_what_was_said_outright() {
         env: vec![("CODEX_HOME", "/my home".to_owned())],
         has_codex_config: true,
         has_codex_key: true,
+        ..Setup::default()
     };
     let sought = Sought { named: Some("/no/such/codex".into()), ..Sought::default() };
     let mut out = Vec::new();
-    run(&sought, &[], &setup, &mut out).unwrap();
+    run(&sought, &[], None, &setup, &mut out).unwrap();
     let said = String::from_utf8(out).unwrap();
     let (_, rest) = said.split_once("settings.json:\n").unwrap();
     let (zed, acpx) = rest.split_once("\n\n").unwrap();
@@ -111,7 +114,21 @@ fn the_snippets_carry_what_was_said_outright() {
 #[test]
 fn without_a_word_the_snippets_need_none() {
     let mut out = Vec::new();
-    run(&Sought::default(), &[], &Setup::default(), &mut out).unwrap();
+    run(&Sought::default(), &[], None, &Setup::default(), &mut out).unwrap();
     let said = String::from_utf8(out).unwrap();
     assert!(said.contains("\"args\": []") && said.contains("\"env\": {}"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_app_server_that_should_run_and_does_not() {
+    let path = tempfile::tempdir().unwrap().path().join("s");
+    let target = Target { address: Address::Unix(path.clone()), token: None };
+    let setup = Setup { connect: Some(target.address.to_string()), ..Setup::default() };
+    let mut out = Vec::new();
+    assert_eq!(run(&Sought::default(), &[], Some(&target), &setup, &mut out).unwrap(), 1);
+    let said = String::from_utf8(out).unwrap();
+    assert!(said.contains("NOT   connect     no connection to an app-server at unix:"), "{said}");
+    assert!(said.contains(&format!("--connect unix:{}", path.display())), "{said}");
+    assert!(said.contains("what still runs goes on"), "{said}");
 }

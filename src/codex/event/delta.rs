@@ -2,8 +2,8 @@
 //!
 //! Ids are borrowed from the line; the text is copied once.
 
+use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::tool::bounded;
 use crate::core::codex::Event;
 use crate::core::ids::{ItemId, ThreadId};
 use serde::Deserialize;

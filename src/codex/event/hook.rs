@@ -1,8 +1,9 @@
 //! Hooks of the user, put into words.
 
+use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::place::one_line;
-use crate::codex::tool::{bounded, plain};
+use crate::codex::tool::plain;
 use crate::core::codex::{Event, ItemStatus, ToolItem};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
 use crate::core::update::ToolKind;

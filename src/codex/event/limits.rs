@@ -1,5 +1,6 @@
 //! Usage limits of the account.
 
+use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::rate_limit::{WireLimit, WireWindow};
 use crate::core::codex::Event;
@@ -18,7 +19,7 @@ pub(super) fn updated(params: &RawValue) -> Result<Event, Misfit> {
     let WireLimit { limit_id, limit_name, primary, secondary } = rate_limits;
     Ok(Event::RateLimit(RateLimit {
         id: limit_id.unwrap_or_default(),
-        name: limit_name,
+        name: limit_name.map(bounded),
         windows: [primary, secondary].into_iter().map(|it| it.map(window)).collect(),
     }))
 }

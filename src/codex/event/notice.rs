@@ -1,7 +1,7 @@
 //! What people should read: errors and warnings.
 
+use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
-use crate::codex::tool::bounded;
 use crate::core::codex::Event;
 use crate::core::fault::{Fault, FaultKind};
 use crate::core::ids::ThreadId;
@@ -119,7 +119,9 @@ pub(super) fn tool_server(method: &str, params: &RawValue) -> Result<Event, Misf
         _ => return Ok(Event::Ignored { method: method.to_owned() }),
     };
     match wire.thread_id {
-        Some(thread) => Ok(Event::ToolServer { thread: ThreadId::new(thread), server: wire.name, failure }),
+        Some(thread) => {
+            Ok(Event::ToolServer { thread: ThreadId::new(thread), server: bounded(wire.name), failure })
+        }
         None => Ok(Event::Ignored { method: method.to_owned() }),
     }
 }
@@ -153,5 +155,10 @@ pub(super) fn rerouted(params: &RawValue) -> Result<Event, Misfit> {
 }
 
 fn warn(thread: Option<String>, title: String, description: Option<String>) -> Event {
-    Event::Notice { thread: thread.map(ThreadId::new), severity: Severity::Warning, title, description }
+    Event::Notice {
+        thread: thread.map(ThreadId::new),
+        severity: Severity::Warning,
+        title: bounded(title),
+        description: description.map(bounded),
+    }
 }

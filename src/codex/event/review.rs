@@ -1,9 +1,10 @@
 //! Reviews of approvals by Codex's own reviewer, put into words.
 
+use crate::codex::bound::{bounded, places};
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::place::one_line;
 use crate::codex::shell::decode_script;
-use crate::codex::tool::{bounded, plain};
+use crate::codex::tool::plain;
 use crate::core::codex::{Event, ItemStatus, ToolItem};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
 use crate::core::update::{Location, ToolKind};
@@ -103,6 +104,5 @@ fn what(action: WireAction) -> String {
 }
 
 fn locations(action: &WireAction) -> Vec<Location> {
-    let files = action.files.iter().flatten();
-    files.map(|path| Location { path: path.clone(), line: None }).collect()
+    places(action.files.iter().flatten().cloned())
 }

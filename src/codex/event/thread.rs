@@ -1,5 +1,6 @@
 //! Life of threads and turns.
 
+use crate::codex::bound::{Room, bounded, json_len};
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::preset::{WireProfile, decode_collaboration, decode_preset, decode_rules};
 use crate::codex::turn::WireTurn;
@@ -40,7 +41,7 @@ struct WireRenamed {
 
 pub(super) fn renamed(params: &RawValue) -> Result<Event, Misfit> {
     let WireRenamed { thread_id, thread_name } = decode_json(params)?;
-    Ok(Event::ThreadRenamed { thread: ThreadId::new(thread_id), name: thread_name })
+    Ok(Event::ThreadRenamed { thread: ThreadId::new(thread_id), name: thread_name.map(bounded) })
 }
 
 #[derive(Deserialize)]
@@ -155,10 +156,14 @@ pub(super) fn turn_completed(params: &RawValue) -> Result<Event, Misfit> {
     Ok(Event::TurnCompleted { thread: ThreadId::new(thread_id), turn: turn.id(), end: turn.end() })
 }
 
+/// Most that the steps of a plan take in a line, in bytes.
+const PLAN_MAX: usize = 4 << 20;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WirePlan {
     thread_id: String,
+    explanation: Option<String>,
     plan: Vec<WireStep>,
 }
 
@@ -169,16 +174,28 @@ struct WireStep {
 }
 
 pub(super) fn plan(params: &RawValue) -> Result<Event, Misfit> {
-    let WirePlan { thread_id, plan } = decode_json(params)?;
-    let entries = plan.into_iter().map(|WireStep { step, status }| PlanEntry {
+    let WirePlan { thread_id, explanation, plan } = decode_json(params)?;
+    let n_steps = plan.len();
+    let mut room = Room(PLAN_MAX);
+    let fits = plan.into_iter().take_while(|it| room.takes(json_len(&it.step)));
+    let mut entries: Vec<PlanEntry> = fits.map(entry).collect();
+    if entries.len() < n_steps {
+        let text = format!("[{} more steps left out]", n_steps - entries.len());
+        entries.push(PlanEntry { text, status: PlanStatus::Pending });
+    }
+    let thread = ThreadId::new(thread_id);
+    Ok(Event::Plan { thread, reason: explanation.map(bounded), entries })
+}
+
+fn entry(WireStep { step, status }: WireStep) -> PlanEntry {
+    PlanEntry {
         text: step,
         status: match status.as_deref() {
             Some("inProgress") => PlanStatus::InProgress,
             Some("completed") => PlanStatus::Completed,
             _ => PlanStatus::Pending,
         },
-    });
-    Ok(Event::Plan { thread: ThreadId::new(thread_id), entries: entries.collect() })
+    }
 }
 
 #[derive(Deserialize)]

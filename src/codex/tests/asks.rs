@@ -265,6 +265,7 @@ fn questions_are_answered_by_id() {
         header: header.into(),
         question: question.into(),
         is_other: false,
+        is_secret: false,
         options: options.iter().map(|(label, text)| ((*label).to_owned(), (*text).to_owned())).collect(),
     };
     assert_eq!(asked, [question("q1", "h", "Which?", &[("A", "d")]), question("q2", "", "Why?", &[])]);

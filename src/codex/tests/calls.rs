@@ -1,9 +1,12 @@
 use super::edge;
 use crate::core::codex::{Choices, CodexRequest, Preset};
+use crate::core::gateway::Gateway;
 use crate::core::ids::{CodexCallId, ProcessId, PromptKey, ThreadId, TurnId};
 use crate::core::request::{Instructions, McpServer, McpTransport, PromptPart};
 use crate::core::rules::{Collaboration, CollaborationMode};
+use crate::core::sign_in::Secret;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn params(request: &CodexRequest) -> Value {
     let line = edge().call(CodexCallId(5), request);
@@ -26,9 +29,34 @@ fn start(choices: Choices) -> Value {
         roots: Vec::new(),
         mcp_servers: Vec::new(),
         instructions: None,
+        gateway: None,
         choices,
     };
     params(&request)
+}
+
+#[test]
+fn a_gateway_of_the_client_is_a_provider_of_the_thread() {
+    let gateway = Gateway {
+        base_url: "https://m.example/v1".into(),
+        name: None,
+        headers: vec![("Authorization".into(), Secret::new("Bearer s3cret"))],
+    };
+    let provider = json!({
+        "name": "gateway of the client", "base_url": "https://m.example/v1", "wire_api": "responses",
+        "http_headers": {"Authorization": "Bearer s3cret"},
+    });
+    let config = json!({"model_provider": "custom-gateway", "model_providers": {"custom-gateway": provider}});
+    let request = CodexRequest::ThreadResume {
+        thread: thread(),
+        cwd: None,
+        roots: Vec::new(),
+        mcp_servers: Vec::new(),
+        instructions: None,
+        gateway: Some(Arc::new(gateway)),
+    };
+    assert_eq!(params(&request)["config"], config);
+    assert!(!format!("{request:?}").contains("s3cret"), "a key is not shown");
 }
 
 #[test]
@@ -61,6 +89,7 @@ fn a_thread_starts_with_raw_events_and_only_what_was_chosen() {
         roots: vec!["/w".into(), "/r".into()],
         mcp_servers: vec![stdio("my srv"), stdio("my.srv"), http],
         instructions: Some(Instructions::Override("Be terse.".into())),
+        gateway: None,
         choices,
     };
     let stdio = json!({"command": "c", "args": ["a"], "env": {"TOKEN": "s3cret"}});
@@ -180,6 +209,7 @@ fn the_other_requests() {
                 roots: Vec::new(),
                 mcp_servers: Vec::new(),
                 instructions: None,
+                gateway: None,
             },
             json!({"threadId": "t", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}}),
         ),
@@ -193,6 +223,7 @@ fn the_other_requests() {
                     transport: McpTransport::Http { url: "u".into(), headers: Vec::new() },
                 }],
                 instructions: Some(Instructions::Append("Be kind.".into())),
+                gateway: None,
             },
             json!({"threadId": "t", "developerInstructions": "Be kind.", "excludeTurns": true, "initialTurnsPage": {"limit": 1, "sortDirection": "desc", "itemsView": "notLoaded"}, "cwd": "/w", "runtimeWorkspaceRoots": ["/lib"],
                 "config": {"mcp_servers": {"s": {"url": "u", "http_headers": {}}}}}),

@@ -186,7 +186,7 @@ fn a_plan_keeps_order_and_status() {
         "turn/plan/updated",
         json!({"threadId": "t", "turnId": "u", "explanation": null, "plan": steps}),
     );
-    assert_eq!(plan, Event::Plan { thread: thread(), entries });
+    assert_eq!(plan, Event::Plan { thread: thread(), reason: None, entries });
 }
 
 #[test]

@@ -115,9 +115,12 @@ fn changes_become_diffs() {
         json!({"threadId": "t", "turnId": "u", "itemId": "i", "changes": changes}),
     );
     let (thread, item) = (ThreadId::new("t"), ItemId::new("i"));
-    assert_eq!(patch, Event::Patch { thread, item, changes: expected.clone() });
+    assert_eq!(patch, Event::Patch { thread, item, changes: expected.clone(), n_more: 0 });
     let item = json!({"type": "fileChange", "id": "i", "status": "declined", "changes": changes});
-    assert_eq!(completed(item), ItemKind::FileChange { changes: expected, status: ItemStatus::Declined });
+    assert_eq!(
+        completed(item),
+        ItemKind::FileChange { changes: expected, n_more: 0, status: ItemStatus::Declined }
+    );
 }
 
 #[test]
@@ -298,6 +301,18 @@ fn what_is_too_large_for_a_line_is_left_out_and_said_so() {
     let ItemKind::UserMessage { content, .. } = completed(item) else { panic!("a message") };
     let shown: Vec<_> = content.iter().map(|it| matches!(it, Content::Image { .. })).collect();
     assert_eq!(shown, [true, false, true]);
+
+    let text = |n: usize| json!({"type": "text", "text": "\u{1}".repeat(n)});
+    let item = json!({"type": "userMessage", "id": "u", "clientId": null, "content": [text(1 << 19), text(1 << 19), text(4)]});
+    let ItemKind::UserMessage { content, .. } = completed(item) else { panic!("a message") };
+    let left_out = "[text of 524288 bytes, too large to be shown again]".to_owned();
+    assert_eq!(content[1..], [Content::Text(left_out), Content::Text("\u{1}".repeat(4))]);
+
+    let changes: Vec<_> = (0..20_000).map(|n| change(&format!("/w/{n}"), String::new())).collect();
+    let item = json!({"type": "fileChange", "id": "i", "status": "completed", "changes": changes});
+    let ItemKind::FileChange { changes, n_more, .. } = completed(item) else { panic!("a file change") };
+    assert_eq!(changes.len() + n_more, 20_000);
+    assert!((5_000..19_000).contains(&n_more), "{n_more} files are left out");
 }
 
 #[test]
@@ -308,7 +323,9 @@ fn images_of_tools_are_shown_up_to_a_bound() {
     let mcp =
         json!({"type": "mcpToolCall", "id": "i", "server": "s", "tool": "t", "result": {"content": content}});
     let head = "data:image/gif;base64,".len();
-    assert_eq!(sizes(mcp), [head + 4, head + (6 << 20), head + 8]);
+    assert_eq!(sizes(mcp.clone()), [head + 4, head + (6 << 20), head + 8]);
+    let note = format!("t\n\n[image of {} bytes, too large to be shown]", head + (6 << 20));
+    assert_eq!(tool(mcp).text, Some(note));
 
     let url = "data:image/png;base64,AAAA";
     let content = json!([{"type": "inputImage", "imageUrl": url}, {"type": "inputText", "text": "t"}]);

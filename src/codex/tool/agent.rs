@@ -1,6 +1,7 @@
 //! Subagents as tool calls of the thread that drives them.
 
-use super::{bounded, json, plain};
+use super::{json, plain};
+use crate::codex::bound::bounded;
 use crate::codex::item::decode_status;
 use crate::codex::place::one_line;
 use crate::core::codex::{ItemStatus, ToolItem};
@@ -9,6 +10,9 @@ use crate::core::ids::{Json, ThreadId};
 use crate::core::update::ToolKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// Most receivers of one message that are named.
+const RECEIVERS_MAX: usize = 64;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,8 +45,10 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         _ => CrewAct::Uses,
     };
     let prompt = wire.prompt.filter(|it| !it.is_empty()).map(bounded);
-    let threads = wire.receiver_thread_ids.iter().map(ThreadId::new).collect();
-    let input = serde_json::json!({"receiverThreadIds": wire.receiver_thread_ids, "prompt": prompt});
+    let receivers = wire.receiver_thread_ids.into_iter().map(bounded).take(RECEIVERS_MAX);
+    let receivers: Vec<String> = receivers.collect();
+    let input = serde_json::json!({"receiverThreadIds": receivers, "prompt": prompt});
+    let threads = receivers.iter().map(ThreadId::new).collect();
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: Some(Json::trusted(input.to_string())),
@@ -81,10 +87,10 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
         task: None,
     };
     let input = serde_json::json!({
-        "kind": wire.kind,
-        "agentThreadId": wire.agent_thread_id,
-        "agentPath": wire.agent_path,
-        "model": wire.model,
+        "kind": bounded(wire.kind),
+        "agentThreadId": bounded(wire.agent_thread_id),
+        "agentPath": bounded(wire.agent_path),
+        "model": wire.model.map(bounded),
     });
     ToolItem {
         input: Some(Json::trusted(input.to_string())),

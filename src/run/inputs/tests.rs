@@ -26,6 +26,7 @@ fn show(event: &Event) -> String {
         | Event::Stop { .. }
         | Event::Surveyed { .. }
         | Event::Watched { .. }
+        | Event::PageNotOpened(_)
         | Event::Signal(_) => {
             format!("{event:?}")
         }

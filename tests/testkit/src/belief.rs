@@ -46,6 +46,8 @@ pub struct Belief {
     requests: Ledger,
     /// The agent's requests.
     asks: Ledger,
+    /// Elicitations that sent the user to a page, and are not over.
+    pages: BTreeSet<String>,
     /// Lines of the client that were no message: each is owed one error without id.
     garbage: usize,
     sessions: BTreeMap<String, Session>,
@@ -69,6 +71,7 @@ impl Belief {
             client: Value::Null,
             requests: Ledger::default(),
             asks: Ledger::default(),
+            pages: BTreeSet::new(),
             garbage: 0,
             sessions: BTreeMap::new(),
             subagents: BTreeMap::new(),
@@ -94,14 +97,21 @@ impl Belief {
         match Message::of(message) {
             Message::Request { id, method, params } => {
                 self.asks.open(id, method, params, &mut self.found);
+                self.pages.extend(params["elicitationId"].as_str().map(str::to_owned));
                 self.asked(params);
             }
             Message::Notification { method: "session/update", params } => self.updated(params),
             Message::Notification { method: "$/cancel_request", params } => {
                 self.asks.withdraw(&params["requestId"]);
             }
+            Message::Notification { method: "elicitation/complete", params } => {
+                let page = params["elicitationId"].as_str().unwrap_or_default();
+                if !self.pages.remove(page) {
+                    self.found.add("page-over-unknown", page.to_owned());
+                }
+            }
             Message::Notification { method, .. } => {
-                if method != "elicitation/complete" && !method.starts_with('_') {
+                if !method.starts_with('_') {
                     self.found.add("unknown-notification", method.to_owned());
                 }
             }

@@ -78,7 +78,8 @@ fn filled(step: Step, outputs: &str) -> Result<Step, String> {
             | Action::EndTurn(_)
             | Action::Cut
             | Action::Fail(_)
-            | Action::Header(..)) => action,
+            | Action::Header(..)
+            | Action::Item(_)) => action,
         })
     };
     step.0.into_iter().map(fill_action).collect::<Result<_, _>>().map(Step)
@@ -93,6 +94,7 @@ mod tests {
 
     fn request(thread: &str, text: &str) -> Request {
         Request {
+            authorization: None,
             thread: Some(thread.to_owned()),
             body: json!({"input": [{"type": "message", "role": "user", "content": text}]}),
         }

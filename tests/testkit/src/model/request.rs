@@ -9,6 +9,8 @@ use super::conversation;
 pub struct Request {
     /// The Codex thread that asks, by its request header.
     pub thread: Option<String>,
+    /// Its header `Authorization`.
+    pub authorization: Option<String>,
     /// The JSON body of the Responses API.
     pub body: Value,
 }

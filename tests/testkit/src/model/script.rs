@@ -74,6 +74,8 @@ pub enum Action {
     Fail(Fail),
     /// A header of the response, wherever it stands in the step.
     Header(String, String),
+    /// An output item as it is, such as a search that the API did by itself.
+    Item(Value),
 }
 
 impl Action {
@@ -125,6 +127,11 @@ impl Action {
 
     pub fn header(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self::Header(name.into(), value.into())
+    }
+
+    #[must_use]
+    pub fn item(item: Value) -> Self {
+        Self::Item(item)
     }
 
     #[must_use]

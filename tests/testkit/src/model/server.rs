@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -75,7 +75,8 @@ async fn read(request: hyper::Request<Incoming>) -> Result<Request, String> {
     let bytes = body.collect().await.map_err(|error| format!("read a request: {error}"))?.to_bytes();
     let body: Value = serde_json::from_slice(&bytes).map_err(|error| format!("parse a request: {error}"))?;
     let thread = thread(&head.headers).or_else(|| Some(body["prompt_cache_key"].as_str()?.to_owned()));
-    Ok(Request { thread, body })
+    let authorization = head.headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    Ok(Request { thread, authorization, body })
 }
 
 async fn respond(request: Request, desk: &Desks) -> Answer {
@@ -113,7 +114,8 @@ fn as_header(action: &Action) -> Option<(HeaderName, HeaderValue)> {
         | Action::Http(_)
         | Action::EndTurn(_)
         | Action::Cut
-        | Action::Fail(_) => None,
+        | Action::Fail(_)
+        | Action::Item(_) => None,
     }
 }
 
@@ -129,7 +131,8 @@ fn as_failure(action: &Action) -> Option<&Failure> {
         | Action::EndTurn(_)
         | Action::Cut
         | Action::Fail(_)
-        | Action::Header(..) => None,
+        | Action::Header(..)
+        | Action::Item(_) => None,
     }
 }
 

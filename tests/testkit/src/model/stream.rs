@@ -47,6 +47,10 @@ pub(super) fn events(desk: Desks, step: Step) -> impl Stream<Item = io::Result<F
                 Action::Call(call) => yield function_call(call, index),
                 Action::Custom(custom) => yield custom_call(custom, index),
                 Action::WaitMs(_) | Action::Gate(_) => pass(&desk, &action).await,
+                Action::Item(item) => {
+                    yield added(&item, index);
+                    yield done(&item, index);
+                }
                 Action::EndTurn(end) => end_turn = Some(end),
                 Action::Cut => Err(io::Error::other("the script cuts the connection"))?,
                 Action::Fail(fail) => {
@@ -84,7 +88,8 @@ pub(super) async fn pass(desk: &watch::Sender<Desk>, action: &Action) {
         | Action::EndTurn(_)
         | Action::Cut
         | Action::Fail(_)
-        | Action::Header(..) => {}
+        | Action::Header(..)
+        | Action::Item(_) => {}
     }
 }
 

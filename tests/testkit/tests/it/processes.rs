@@ -19,7 +19,8 @@ async fn a_process_is_found_by_its_environment_until_it_ends() -> anyhow::Result
     let mut leader = command.stdout(Stdio::null()).kill_on_drop(true).spawn()?;
     let pid = leader.id();
 
-    let both = census.wait(PATIENCE, |it| it.iter().any(|it| it.cmd == "sleep 300")).await;
+    // The shell is one of them before and after its child is a program of its own.
+    let both = census.wait(PATIENCE, |it| it.len() == 2 && it.iter().any(|it| it.cmd == "sleep 300")).await;
     let both = both.expect("the shell starts its child");
     assert_eq!(both.len(), 2, "{both:?}");
     assert!(both.iter().all(|it| it.pgid == pid), "{both:?}");
@@ -41,6 +42,8 @@ async fn what_is_left_fails_the_check() -> anyhow::Result<()> {
     let value = format!("{}-left", std::process::id());
     let none_left = NoneLeft::new(KEY, &value);
     let mut sleeper = Command::new("sleep").arg("300").env(KEY, &value).kill_on_drop(true).spawn()?;
+    // Whoever starts a program goes on in the middle of its exec, when it shows no environment.
+    Census::new(KEY, &value).wait(PATIENCE, |it| it.len() == 1).await.expect("it is there");
     assert!(catch_unwind(AssertUnwindSafe(|| none_left.check())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(NoneLeft::new(KEY, &value)))).is_err());
     sleeper.kill().await?;

@@ -1,0 +1,224 @@
+//! What a person sees of what the model does beside talking and running commands.
+
+use anyhow::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use testkit::belief::Version;
+use testkit::home::Config;
+use testkit::model::{Action, Script, call, exec, say};
+
+use crate::session::Session;
+use crate::stage::{Casting, play, play_with};
+use crate::tools::{asking, open_with_tools, tool};
+
+in_both_versions!(
+    a_search_and_an_image,
+    a_tool_of_a_server,
+    what_a_command_does,
+    a_plan_with_its_reason,
+    hooks,
+    an_approval_reviewed,
+);
+
+/// A red pixel.
+pub(crate) const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+/// Everything that was told of the calls for which `is_it` holds, folded: the last word on each field counts.
+fn calls(session: &Session<'_>, from: usize) -> Vec<Value> {
+    let mut calls: Vec<Value> = Vec::new();
+    session.client.look(|it| {
+        for (_, update) in it.updates(&session.id, from) {
+            let (Some(id), Some(fields)) = (update["toolCallId"].as_str(), update.as_object()) else {
+                continue;
+            };
+            let call = match calls.iter_mut().find(|it| it["toolCallId"] == id) {
+                Some(call) => call,
+                None => {
+                    calls.push(json!({}));
+                    calls.last_mut().expect("one was pushed")
+                }
+            };
+            for (name, value) in fields {
+                call[name] = value.clone();
+            }
+        }
+    });
+    calls
+}
+
+/// The one call whose title begins so.
+fn titled(session: &Session<'_>, from: usize, title: &str) -> Value {
+    let all = calls(session, from);
+    let mut its = all.iter().filter(|it| it["title"].as_str().is_some_and(|it| it.starts_with(title)));
+    match (its.next(), its.next()) {
+        (Some(call), None) => call.clone(),
+        (Some(_), Some(_)) | (None, _) => panic!("not one call {title:?} in {all:#?}"),
+    }
+}
+
+async fn a_search_and_an_image(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let path = stage.home.workspace().join("pixel.png");
+        std::fs::write(&path, STANDARD.decode(PIXEL)?)?;
+        let search = json!({
+            "type": "web_search_call", "id": "ws_1", "status": "completed",
+            "action": {"type": "search", "query": "how to park", "queries": ["how to park"]},
+        });
+        let script = Script::new()
+            .step((Action::item(search), call("view_image", json!({"path": path})).id("look")))
+            .step(say("Seen."));
+        let turn = session.turn(&script.prompt("look")).await?;
+        let from = turn.from;
+        let search = titled(&session, from, "Search the web for how to park");
+        assert_eq!((&search["kind"], &search["status"]), (&json!("fetch"), &json!("completed")), "{search}");
+        let view = titled(&session, from, "View ");
+        assert_eq!((&view["kind"], &view["status"]), (&json!("read"), &json!("completed")), "{view}");
+        assert_eq!(view["locations"], json!([{"path": path}]), "{view}");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// How far the tool is, its server says; Codex 0.171.0 keeps that to itself.
+async fn a_tool_of_a_server(version: Version) {
+    play_with(asking, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = open_with_tools(stage, &client, &[]).await?;
+        let turn = session
+            .turn(&Script::new().step(tool("paint", "paint")).step(say("Done.")).prompt("paint"))
+            .await?;
+        let call = titled(&session, turn.from, "paint (tools)");
+        let content = &call["content"];
+        assert_eq!(content[0]["content"]["text"], "painted", "{call}");
+        let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
+        assert_eq!(content[1]["content"], image, "{call}");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn what_a_command_does(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        std::fs::create_dir(stage.home.workspace().join("src"))?;
+        let file = stage.home.workspace().join("src/main.rs");
+        std::fs::write(&file, "fn main() {}\n")?;
+        let script = Script::new()
+            .step(exec("cat src/main.rs").id("read"))
+            .step(exec("rg main src").id("search"))
+            .step(exec("ls src").id("list"))
+            .step(exec("true && echo 1").id("run"))
+            .step(say("Read."));
+        let turn = session.turn(&script.prompt("read")).await?;
+        let all = calls(&session, turn.from);
+        let told: Vec<_> = all.iter().map(|it| (it["title"].clone(), it["kind"].clone())).collect();
+        let expected = [
+            ("Read src/main.rs", "read"),
+            ("Search src for main", "search"),
+            ("List src", "search"),
+            ("true && echo 1", "execute"),
+        ];
+        assert_eq!(told, expected.map(|(title, kind)| (json!(title), json!(kind))));
+        assert_eq!(all[0]["locations"][0]["path"], json!(file));
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_plan_with_its_reason(version: Version) {
+    play_with(
+        |config| config.tables("[tools.update_plan]\nenabled = true"),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let plan = json!({
+                "explanation": "The lock comes first.",
+                "plan": [{"step": "Lock", "status": "in_progress"}, {"step": "Write", "status": "pending"}],
+            });
+            let script = Script::new().step(call("update_plan", plan).id("plan")).step(say("Planned."));
+            let turn = session.turn(&script.prompt("plan")).await?;
+            let is_plan = |it: &Value| matches!(it["sessionUpdate"].as_str(), Some("plan" | "plan_update"));
+            let plan = session.update("a plan", turn.from, |it| is_plan(it).then(|| it.to_string())).await?;
+            assert!(plan.contains("Lock") && plan.contains("in_progress"), "{plan}");
+            let is_reason = |it: &Value| {
+                let text =
+                    it["content"]["text"].as_str().filter(|_| it["sessionUpdate"] == "agent_thought_chunk");
+                text.map(str::to_owned)
+            };
+            let reason = session.update("the reason", turn.from, is_reason).await?;
+            assert_eq!(reason, "The lock comes first.");
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// What Codex calls the hook below in `hooks/list`: somebody looked at it and trusts it.
+const TRUSTED: &str = "sha256:fb5be3a0fb8dca4a81345d16e318533291aabd9197e4d4dac54e325a18f5c28d";
+
+fn hooked(config: Config) -> Config {
+    config.feature("hooks = true").tables(
+        r#"[[hooks.UserPromptSubmit]]
+[[hooks.UserPromptSubmit.hooks]]
+type = "command"
+command = "echo '{\"systemMessage\": \"mind the gap\"}'"
+statusMessage = "Checking the prompt"
+"#,
+    )
+}
+
+async fn hooks(version: Version) {
+    play_with(hooked, async |stage| {
+        let config = stage.home.codex_home().join("config.toml");
+        let mut text = std::fs::read_to_string(&config)?;
+        text += &format!(
+            "\n[hooks.state.\"{}:user_prompt_submit:0:0\"]\ntrusted_hash = \"{TRUSTED}\"\n",
+            config.display()
+        );
+        std::fs::write(&config, text)?;
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let turn = session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
+        let hook = titled(&session, turn.from, "Hook on a prompt: Checking the prompt");
+        assert_eq!(hook["status"], "completed", "{hook}");
+        assert!(hook["content"].to_string().contains("mind the gap"), "{hook}");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+async fn an_approval_reviewed(version: Version) {
+    play_with(
+        |config| asking(config).top("approvals_reviewer = \"auto_review\""),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let escalated = exec("echo 1 > made; cat made")
+                .id("asked")
+                .arg("sandbox_permissions", "require_escalated")
+                .arg("justification", "The test wants it.");
+            let verdict = json!({
+                "risk_level": "low", "user_authorization": "high", "outcome": "allow", "rationale": "It was asked for.",
+            });
+            let script = Script::new().step(escalated).step(say("Made."));
+            stage.model.push(say(verdict.to_string()));
+            let turn = session.turn(&script.prompt("make it")).await?;
+            let review = titled(&session, turn.from, "Approved by review: ");
+            assert_eq!(review["status"], "completed", "{review}");
+            stage.file("made").await.context("it ran")?;
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
