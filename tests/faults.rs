@@ -16,8 +16,6 @@ mod connected;
 mod deaths;
 #[path = "faults/hangs.rs"]
 mod hangs;
-#[path = "faults/large.rs"]
-mod large;
 #[path = "faults/losses.rs"]
 mod losses;
 #[path = "faults/once.rs"]

@@ -17,12 +17,14 @@ use crate::background::ledger::Call;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a command may be missing before its end counts as unseen, in ms (D11); so long must Codex have told of no
-/// other end either: a busy one has them waiting.
-const MISSING: u64 = 2_000;
+/// other end either: a busy one takes commands off its list seconds before it says how they ended.
+const MISSING: u64 = 1_000;
+/// How many times longer than its answer took a busy Codex is waited for. One that has nothing to do answers in 1 to 5 ms.
+const BUSY: u64 = 20;
 /// How long at most.
 const MISSING_MAX: u64 = 15_000;
-/// How soon what is missing is looked for again, in ms.
-const LOOK_AGAIN: u64 = 1_000;
+/// How soon what is missing is looked for again, in ms, at least.
+const LOOK_AGAIN: u64 = 50;
 /// How soon a command that was just allowed is looked for again, in ms.
 const STARTING: u64 = 200;
 /// Bytes of output kept for commands that are not known yet.
@@ -32,11 +34,13 @@ const ORPHAN_BYTES: usize = 256 * 1024;
 const CUT: &str = "\n... output left out until the end ...\n";
 
 /// One reading of the list, page by page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Listing {
     pages: Vec<LiveTerminal>,
     /// Ledger order at the time of asking: what came later cannot be in it.
     asked_at: u64,
+    /// When it was asked for.
+    asked: Tick,
     /// The one that a resume waits for.
     for_resume: bool,
 }
@@ -103,7 +107,8 @@ impl Session {
         }
         self.polls.running = true;
         let for_resume = self.resuming.as_ref().is_some_and(Resuming::awaits_list);
-        let listing = Listing { pages: Vec::new(), asked_at: self.ledger.seq(), for_resume };
+        let asked_at = self.ledger.seq();
+        let listing = Listing { pages: Vec::new(), asked_at, asked: cx.now, for_resume };
         self.ask_page(cx, listing, None);
     }
 
@@ -157,6 +162,7 @@ impl Session {
                 })
         };
         let mut recheck = None;
+        let patience = MISSING + BUSY * (cx.now.0 - listing.asked.0);
         for item in self.ledger.items(is_expected) {
             if named.contains(&item) {
                 continue;
@@ -166,7 +172,7 @@ impl Session {
             let since = *missing.get_or_insert(now);
             let told = self.polls.ended.unwrap_or(since).max(since);
             let quiet = now.0 - told.0;
-            let is_given_up = quiet >= MISSING || now.0 - since.0 >= MISSING_MAX;
+            let is_given_up = quiet >= patience || now.0 - since.0 >= MISSING_MAX;
             // The end of an allowed command is held back while another question is open.
             let may_be_held = matches!(self.front, Front::Active(_))
                 && self.ledger.get(&item).is_some_and(|call| call.live().is_none());
@@ -176,7 +182,8 @@ impl Session {
             } else {
                 // A command that has just been allowed is still being started.
                 let is_starting = self.ledger.get(&item).is_some_and(|call| call.live().is_none());
-                let wait = if is_starting { STARTING } else { LOOK_AGAIN };
+                let left = patience.saturating_sub(quiet).clamp(LOOK_AGAIN, MISSING);
+                let wait = if is_starting { STARTING } else { left };
                 recheck = Some(recheck.map_or(wait, |other: u64| other.min(wait)));
             }
         }

@@ -38,13 +38,13 @@ fn the_end_of_a_leader_makes_us_ask_and_ends_nothing_by_itself() {
     // Something of it goes on under Codex.
     rig.pass(5_000, &json!([listed("c1", "7")]));
     rig.want(n_exits(&rig) == 0, "Codex lists it");
-    rig.pass(3_500, &json!([]));
+    rig.pass(2_500, &json!([]));
     rig.want(n_exits(&rig) == 1, "Codex no longer does");
     rig.want(rig.state()["background"] == json!([]), "an exit without a shorter list");
 }
 
 /// A session with so many commands in the background, of which Codex lists none any more, and of which it tells the
-/// ends of all but the first one by one, every one and a half seconds.
+/// ends of all but the first one by one, every nine tenths of a second.
 fn backlog(n_commands: usize) -> Rig {
     let mut rig = Rig::running(2);
     let ids: Vec<String> = (1..=n_commands).map(|n| format!("c{n}")).collect();
@@ -57,7 +57,7 @@ fn backlog(n_commands: usize) -> Rig {
     let watch = rig.watch_of("c1");
     rig.watch_tells(watch, WatchReport::Ended);
     for id in &ids[1..] {
-        rig.pass(1_500, &json!([]));
+        rig.pass(900, &json!([]));
         rig.command_ended("A", id, "", 0);
     }
     rig
@@ -79,9 +79,9 @@ fn an_end_that_waits_behind_others_is_not_unseen() {
 
 #[test]
 fn an_end_that_never_comes_is_not_waited_for_behind_others_for_ever() {
-    let rig = backlog(16);
+    let rig = backlog(20);
     rig.want(exits_of(&rig, "c1") == [json!({})], "it is listed for ever");
-    rig.want(n_exits(&rig) == 16, "each end once");
+    rig.want(n_exits(&rig) == 20, "each end once");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_is_not_found_is_asked_for_once_a_second_while_it_is_listed() {
     let n = n_looks(&mut rig, 10_000, &json!([listed("c1", "7")]));
     rig.want((9..=11).contains(&n), &format!("{n} looks in ten seconds"));
     rig.command_ended("A", "c1", "", 0);
-    rig.pass(1_500, &json!([]));
+    rig.pass(900, &json!([]));
     let n = n_looks(&mut rig, 10_000, &json!([]));
     rig.want(n == 0, &format!("{n} looks for nothing"));
 }

@@ -2,6 +2,10 @@
 //!
 //! Each text and each list of each message is made long, one at a time.
 
+#[path = "faults/rig.rs"]
+#[expect(dead_code, reason = "the faults use all of it")]
+mod rig;
+
 use crate::rig::{Rig, SESSION, idle};
 use appserver_acp::acp::dropped::Dropped;
 use serde_json::{Value, json};
