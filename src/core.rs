@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
+mod about;
 mod account;
 mod answers;
 mod asides;
@@ -12,17 +13,22 @@ mod asks;
 pub(crate) mod away;
 mod barred;
 mod beginning;
+mod below;
+mod beside;
 mod catching_up;
 mod children;
 mod choices;
 pub mod codex;
 mod commands;
+pub mod crew;
 mod cx;
 mod dispatch;
 pub mod effect;
 mod events;
 pub mod failure;
+mod family;
 pub mod fault;
+mod folded;
 mod forks;
 pub mod gateway;
 pub mod goals;
@@ -33,6 +39,7 @@ pub mod inquiry;
 mod items;
 mod jobs;
 pub mod kept;
+mod kids;
 mod leaving;
 mod leftovers;
 pub mod limits;
@@ -148,6 +155,7 @@ impl Core {
             terminal_sign_in: TerminalSignIn::No,
             gateway: false,
             compaction: false,
+            subagents: false,
             name: None,
         };
         Self {
@@ -181,13 +189,7 @@ impl Core {
         if self.is_leaving() && self.link.address().is_some() {
             self.part(now, out);
         }
-        for session in std::mem::take(&mut self.desk.closed) {
-            self.children.forget(&session);
-            if let Some(mut session) = self.sessions.remove(&session) {
-                session.unwatch_all(&mut self.split(now, out).1);
-            }
-            self.shelve_closed(now, &session, out);
-        }
+        self.settle(now, out);
         if self.is_leaving() && self.sessions.is_empty() {
             self.end_codex(now, out);
         }

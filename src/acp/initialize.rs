@@ -91,6 +91,7 @@ fn profile_v1(params: &InitializeParams) -> ClientProfile {
         },
         gateway: capabilities["auth"]["_meta"][gateway::META] == Value::Bool(true),
         compaction: capabilities["session"]["compaction"].is_object(),
+        subagents: capabilities["subagents"].is_object(),
         name: name(params.client_info.as_ref().or(params.info.as_ref())),
     }
 }
@@ -109,6 +110,7 @@ fn profile_v2(params: &InitializeParams) -> ClientProfile {
         },
         gateway: capabilities["auth"]["_meta"][gateway::META] == Value::Bool(true),
         compaction: true,
+        subagents: true,
         name: name(params.info.as_ref()),
     }
 }

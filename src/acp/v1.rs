@@ -5,6 +5,7 @@
 mod ask;
 mod convert;
 mod result;
+mod subagent;
 mod text;
 mod update;
 mod view;

@@ -12,6 +12,7 @@ use super::turn::WireTurn;
 use crate::core::codex::{
     CodexReply, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
+use crate::core::crew::{Kinship, task_name};
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::models::{Model, Tier};
@@ -50,6 +51,10 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
                 true => Ok(CodexReply::Threads { threads, next: next_cursor }),
                 false => Err(Misfit::at("its size")),
             }
+        }
+        "thread/read" => {
+            let WireRead { thread } = decode_json(result)?;
+            Ok(CodexReply::Kinship(kinship(thread)))
         }
         "thread/items/list" => {
             let WirePage::<WireEntry<'_>> { data, next_cursor } = decode_json(result)?;
@@ -204,6 +209,58 @@ fn entry(wire: WireThread) -> ThreadEntry {
 fn title(thread: &WireThread) -> Option<String> {
     let text = thread.name.as_deref().or(thread.preview.as_deref())?;
     Some(one_line(text)).filter(|it| !it.is_empty())
+}
+
+#[derive(Deserialize)]
+struct WireRead<'a> {
+    #[serde(borrow)]
+    thread: WireKin<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireKin<'a> {
+    #[serde(default)]
+    cwd: String,
+    agent_nickname: Option<String>,
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
+}
+
+/// A source is a word, or an object with one field.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSource<'a> {
+    #[serde(borrow)]
+    sub_agent: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireSubAgent {
+    thread_spawn: Option<WireSpawn>,
+}
+
+#[derive(Deserialize)]
+struct WireSpawn {
+    parent_thread_id: String,
+    agent_path: Option<String>,
+    agent_nickname: Option<String>,
+}
+
+// Any other kind of source has no parent whose user it works for.
+fn kinship(wire: WireKin<'_>) -> Kinship {
+    let source = wire.source.and_then(|it| decode_json::<WireSource<'_>>(it).ok()?.sub_agent);
+    let spawn = source.and_then(|it| decode_json::<WireSubAgent>(it).ok()?.thread_spawn);
+    let (parent, path, nickname) = match spawn {
+        Some(it) => (Some(ThreadId::new(it.parent_thread_id)), it.agent_path, it.agent_nickname),
+        None => (None, None, None),
+    };
+    Kinship {
+        parent,
+        nickname: wire.agent_nickname.or(nickname),
+        name: path.as_deref().and_then(task_name),
+        cwd: wire.cwd,
+    }
 }
 
 #[derive(Deserialize)]

@@ -133,6 +133,7 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
         }
         CodexRequest::ThreadPut { thread, shelf: _ }
         | CodexRequest::Unsubscribe { thread }
+        | CodexRequest::ThreadRead { thread }
         | CodexRequest::Clean { thread }
         | CodexRequest::GoalGet { thread } => json!({"threadId": thread.as_str()}),
         // Only what a person asked for is stopped.

@@ -67,6 +67,7 @@ impl Core {
                 result => self.with(now, &session, out, |session, cx| session.revived(cx, result)),
             },
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
+            Purpose::Kinship { thread } => self.kinship_told(now, &thread, result, out),
             Purpose::IsLoaded { then } => {
                 let (purpose, request) = *then;
                 let request = match (result, request) {
@@ -229,6 +230,7 @@ impl Core {
             Ok(opened) => opened,
             Err(error) => return out.refuse(ticket, open_failure("thread/start", None, &error)),
         };
+        self.children.opened(&opened.thread);
         let mut session = Session::new(&opened, place, History::Known);
         session.is_blank = true;
         self.welcome(now, ticket, session, out);
@@ -264,6 +266,7 @@ impl Core {
         };
         let error = match thread_opened(result) {
             Ok(opened) => {
+                self.children.opened(&opened.thread);
                 let (sessions, mut cx) = self.split(now, out);
                 let session = sessions
                     .entry(id.clone())
@@ -312,16 +315,15 @@ impl Core {
                 return asks::refuse(&mut cx, request, method);
             }
         };
+        let Some((request, ask)) = self.hold_back_ask(now, &thread, (request, ask), out) else { return };
         let session = self.renewals.session(&thread);
-        let parent = self.children.session(&thread).cloned();
         let (sessions, mut cx) = self.split(now, out);
-        if let Some(it) = sessions.get_mut(&session).filter(|it| it.closing.is_none()) {
+        let is_here =
+            |it: &&mut Session| it.closing.is_none() && !it.kin.as_ref().is_some_and(|kin| kin.is_folded);
+        if let Some(it) = sessions.get_mut(&session).filter(is_here) {
             return it.asked(&mut cx, request, ask);
         }
-        match parent.and_then(|parent| sessions.get_mut(&parent)).filter(|it| it.is_open) {
-            Some(it) => it.asked_by_child(&mut cx, request, &thread, ask),
-            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
-        }
+        self.asked_beside(now, &thread, (request, ask), out);
     }
 }
 
@@ -331,6 +333,7 @@ pub(super) fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<Th
         Ok(
             CodexReply::Initialized { .. }
             | CodexReply::Threads { .. }
+            | CodexReply::Kinship(_)
             | CodexReply::Items { .. }
             | CodexReply::Turns { .. }
             | CodexReply::Turn(_)

@@ -6,9 +6,9 @@ use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subj
 use super::asked::{
     CodexAnswer, CodexAsk, CommandAsk, Decision, DecisionKind, ElicitationAction, GrantScope,
 };
-use super::cx::Cx;
+use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
-use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
+use super::ids::{AskId, ItemId, RequestId, TerminalId, ThreadId, ToolCallId};
 use super::items::Opening;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
@@ -134,9 +134,12 @@ impl Session {
             let title = "The client could not ask you; Codex was told no".to_owned();
             self.notice(cx, Severity::Warning, title, Some(message.clone()));
         }
-        let OpenAsk { request, item, kind, child: _ } = open;
+        let OpenAsk { request, item, kind, child } = open;
         let answer = match kind {
-            AskKind::Decisions(decisions) => self.decided(cx, item.as_ref(), decisions, &answer),
+            AskKind::Decisions(decisions) => {
+                let about = (item.as_ref(), child.as_ref());
+                self.decided(cx, about, decisions, &answer)
+            }
             AskKind::Offered { mut answers, refused, dismissed } => match &answer {
                 Answer::Selected(id) => match AskKind::option_of(id).filter(|n| *n < answers.len()) {
                     Some(n) => answers.swap_remove(n),
@@ -199,7 +202,7 @@ impl Session {
     fn decided(
         &mut self,
         cx: &mut Cx<'_>,
-        item: Option<&ItemId>,
+        (item, child): (Option<&ItemId>, Option<&ThreadId>),
         decisions: Vec<Decision>,
         answer: &Answer,
     ) -> CodexAnswer {
@@ -208,11 +211,13 @@ impl Session {
             Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => None,
         };
         if let Some((_, decision)) = chosen {
-            if decision.kind.is_allow()
-                && let Some(command) = item.and_then(|item| self.ledger.command_mut(item))
-            {
-                command.approved = true;
-                self.poll_terminals(cx);
+            match (item, child) {
+                (Some(item), None) if decision.kind.is_allow() => self.approved(cx, item),
+                (Some(item), Some(thread)) if decision.kind.is_allow() => {
+                    let (thread, item) = (thread.clone(), item.clone());
+                    cx.desk.news.push_back(News::Approved { thread, item });
+                }
+                (Some(_) | None, _) => {}
             }
             return CodexAnswer::Decision(decision.value.clone());
         }
@@ -222,6 +227,14 @@ impl Session {
             || CodexAnswer::Refused { message: "the user did not allow it".to_owned() },
             |decision| CodexAnswer::Decision(decision.value.clone()),
         )
+    }
+
+    /// The user allowed a command: it starts without another word.
+    pub(crate) fn approved(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
+        if let Some(command) = self.ledger.command_mut(item) {
+            command.approved = true;
+            self.poll_terminals(cx);
+        }
     }
 
     /// Codex settled a request by itself or with another client.

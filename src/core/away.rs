@@ -60,11 +60,10 @@ impl Core {
         was_open: bool,
         out: &mut Effects,
     ) {
-        let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut() {
-            session.unwatch_all(&mut cx);
-            session.connection_lost(&mut cx, failure, was_open);
-        }
+        self.each(now, out, |session, cx| {
+            session.unwatch_all(cx);
+            session.connection_lost(cx, failure, was_open);
+        });
         if self.is_leaving() {
             return self.exit_if_alone(out);
         }
@@ -132,7 +131,7 @@ impl Session {
         if !self.is_open || (self.tie == Tie::Unloaded && !self.is_unsure) {
             return self.locals_lost(cx, failure, !was_open);
         }
-        if was_open && !self.is_unsure && !cx.link.is_retired() {
+        if was_open && !self.is_unsure && !cx.link.is_retired() && self.kin.is_none() {
             self.notice(cx, Severity::Warning, failure.to_string(), None);
         }
         self.tie = Tie::Unloaded;
@@ -235,7 +234,7 @@ impl Session {
         }
         self.release_answers(cx);
         if self.tie == Tie::Loaded {
-            let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+            let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
             for thread in children.chain([self.thread.clone()]) {
                 cx.link.call(Purpose::Parting, CodexRequest::Unsubscribe { thread }, cx.out);
             }

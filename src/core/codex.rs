@@ -3,6 +3,7 @@
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
 use super::asked::CodexAsk;
+use super::crew::{Crew, Kinship};
 use super::fault::Fault;
 use super::gateway::Gateway;
 use super::goals::Goal;
@@ -93,6 +94,8 @@ pub enum CodexRequest {
     TurnsList { thread: ThreadId, cursor: Option<String>, limit: u32, keeping: Keeping },
     /// `thread/items/list` of one turn or of all, in the order in which they ended.
     ItemsList { thread: ThreadId, turn: Option<TurnId>, cursor: Option<String>, limit: u32 },
+    /// `thread/read` without turns.
+    ThreadRead { thread: ThreadId },
     /// `thread/items/list`, newest first.
     NewestItems { thread: ThreadId, cursor: Option<String>, limit: u32 },
     /// `thread/unsubscribe`.
@@ -198,6 +201,8 @@ pub enum CodexReply {
         turns: Vec<HistoryTurn>,
         next: Option<String>,
     },
+    /// `thread/read`.
+    Kinship(Kinship),
     Items {
         items: Vec<HistoryItem>,
         next: Option<String>,
@@ -597,4 +602,6 @@ pub struct ToolItem {
     /// Images of the result, as `data:` URLs.
     pub images: Vec<String>,
     pub locations: Vec<Location>,
+    /// The subagents that it is about.
+    pub crew: Option<Box<Crew>>,
 }

@@ -2,7 +2,7 @@
 
 use super::children::Children;
 use super::effect::Effects;
-use super::ids::{AskId, ItemId, SessionId, StopId, Tick};
+use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
@@ -10,8 +10,9 @@ use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
 use super::sweeper::Sweeper;
 use super::timer::Timers;
+use super::update::{Snapshot, Update};
 use super::watching::Watches;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The rest of the core, borrowed for one step.
 pub(crate) struct Cx<'a> {
@@ -51,6 +52,42 @@ pub(crate) struct Desk {
     next_stop: u32,
     stops: BTreeMap<StopId, (SessionId, ItemId)>,
     pub(crate) watches: Watches,
+    /// What happened in a session that concerns its parent, or its subagents, in order.
+    pub(crate) news: VecDeque<News>,
+}
+
+/// Told to another session at the end of the step.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A subagent's client was told this state.
+    State {
+        parent: SessionId,
+        kid: SessionId,
+        snapshot: Snapshot,
+    },
+    /// What was held back of a session is out: its subagents follow.
+    Released {
+        parent: SessionId,
+    },
+    /// The user allowed a command of a subagent that is shown in its root.
+    Approved {
+        thread: ThreadId,
+        item: ItemId,
+    },
+    /// `/stop` of a subagent at work, and of a command in the background of one.
+    Cancel {
+        kid: SessionId,
+    },
+    Stop {
+        kid: SessionId,
+        item: ItemId,
+    },
+    /// An update of such a subagent.
+    Folded {
+        root: SessionId,
+        kid: SessionId,
+        update: Update,
+    },
 }
 
 impl Default for Desk {
@@ -65,6 +102,7 @@ impl Default for Desk {
             next_stop: 0,
             stops: BTreeMap::new(),
             watches: Watches::default(),
+            news: VecDeque::new(),
         }
     }
 }

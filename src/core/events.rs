@@ -11,6 +11,7 @@ const EARLY_NOTICES: usize = 8;
 
 impl Core {
     pub(super) fn event(&mut self, now: Tick, event: Event, out: &mut Effects) {
+        let Some(event) = self.hold_back(now, event, out) else { return };
         match event {
             Event::ThreadStatus { thread, status } => match status {
                 ThreadStatus::NotLoaded => self.on(now, &thread, out, "status", |session, cx| {
@@ -25,7 +26,7 @@ impl Core {
                 ThreadStatus::SystemError => {}
             },
             Event::ThreadClosed { thread } => {
-                self.child_rests(now, &thread, out);
+                self.asker_rests(now, &thread, out);
                 self.on(now, &thread, out, "end", |session, cx| {
                     session.thread_is_gone(cx, "codex closed the thread")
                 });
@@ -41,28 +42,27 @@ impl Core {
             }),
             Event::Settings { thread, holds } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    if session.chosen.learn(&holds) {
+                    if session.chosen.learn(&holds) && session.kin.is_none() {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }
                 });
             }
             Event::TurnStarted { thread, turn, root } => {
-                if !self.sessions.contains_key(&self.renewals.session(&thread)) {
-                    self.child_works(&thread, &turn, root.clone());
-                }
                 self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn, root));
             }
             Event::TurnCompleted { thread, turn, end } => {
-                self.child_rests(now, &thread, out);
+                self.asker_rests(now, &thread, out);
                 self.on(now, &thread, out, "end of a turn", |session, cx| {
                     session.turn_completed(cx, &turn, end)
                 });
             }
             Event::ItemStarted { thread, turn, item } => {
+                self.introduce(now, &thread, &item.kind, out);
                 self.on(now, &thread, out, "item", |session, cx| session.item_started(cx, &turn, item));
             }
             Event::ItemCompleted { thread, turn, item } => {
+                self.introduce(now, &thread, &item.kind, out);
                 self.on(now, &thread, out, "end of an item", |session, cx| {
                     session.item_completed(cx, &turn, item)
                 });
@@ -115,7 +115,7 @@ impl Core {
                 self.on(now, &thread, out, "queue", |session, cx| session.read_queue(cx));
             }
             Event::RequestResolved { thread, request } => {
-                if let Some(session) = self.children.session(&thread).cloned() {
+                if let Some(session) = self.asker(&thread) {
                     return self.with(now, &session, out, |session, cx| session.resolved(cx, &request));
                 }
                 self.on(now, &thread, out, "answer", |session, cx| session.resolved(cx, &request));
@@ -163,7 +163,7 @@ impl Core {
             }
             Event::SkillsChanged => {
                 let (sessions, mut cx) = self.split(now, out);
-                for session in sessions.values_mut() {
+                for session in sessions.values_mut().filter(|it| it.kin.is_none()) {
                     session.read_skills(&mut cx);
                 }
             }
@@ -187,7 +187,7 @@ impl Core {
             return;
         }
         let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut() {
+        for session in sessions.values_mut().filter(|it| it.kin.is_none()) {
             session.notice(&mut cx, severity, title.clone(), description.clone());
         }
     }

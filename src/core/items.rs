@@ -18,6 +18,7 @@ use crate::background::ledger::{Seen, Work};
 impl Session {
     /// `item/started`.
     pub(crate) fn item_started(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: Item) {
+        self.joins_unseen_turn(cx, turn, &item.kind);
         self.learn_turn(cx, turn);
         self.idle_since = None;
         let id = item.id;
@@ -43,7 +44,16 @@ impl Session {
             ItemKind::FileChange { changes, n_more, status: _ } => {
                 self.open_tool(cx, turn, &id, file_change(&changes, n_more))
             }
-            ItemKind::Tool(tool) => self.open_tool(cx, turn, &id, Opening::of(&tool)),
+            ItemKind::Tool(tool) => {
+                if self.is_told_by_state(cx, &tool) {
+                    return;
+                }
+                let opening = self.opening_of(cx, &tool);
+                self.open_tool(cx, turn, &id, opening);
+                if let Some(crew) = &tool.crew {
+                    self.crew_called(&id, crew);
+                }
+            }
             ItemKind::Hidden => {}
         }
         self.report(cx);
@@ -82,8 +92,12 @@ impl Session {
                 self.tool_ended(cx, turn, &id, opening, final_status(status), None);
             }
             ItemKind::Tool(tool) => {
+                if self.is_told_by_state(cx, &tool) {
+                    return;
+                }
                 let output = tool.output.clone().map(CallOutput::Json);
-                self.tool_ended(cx, turn, &id, Opening::of(&tool), final_status(tool.status), output);
+                let opening = self.opening_of(cx, &tool);
+                self.tool_ended(cx, turn, &id, opening, final_status(tool.status), output);
             }
             ItemKind::Hidden => {}
         }
@@ -123,7 +137,13 @@ impl Session {
         self.change_call(cx, item, change, "progress");
     }
 
-    fn change_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, change: CallChange, what: &'static str) {
+    pub(crate) fn change_call(
+        &mut self,
+        cx: &mut Cx<'_>,
+        item: &ItemId,
+        change: CallChange,
+        what: &'static str,
+    ) {
         let Some(call) = self.ledger.get(item) else {
             return cx.out.anomaly(Anomaly::UnknownItem {
                 thread: self.thread.clone(),
@@ -213,6 +233,15 @@ impl Session {
             self.open_tool(cx, turn, item, opening);
         }
         self.close_call(cx, item, status, change);
+    }
+
+    /// How a call looks, with the subagents that it is about.
+    fn opening_of(&self, cx: &Cx<'_>, tool: &ToolItem) -> Opening {
+        let mut opening = Opening::of(tool);
+        if let Some(crew) = &tool.crew {
+            opening.content.extend(self.crew_content(cx, crew));
+        }
+        opening
     }
 
     pub(crate) fn repeated(&self, cx: &mut Cx<'_>, item: &ItemId, what: &'static str) {

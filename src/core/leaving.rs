@@ -75,6 +75,7 @@ impl Core {
                 | Purpose::Models
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
+                | Purpose::Kinship { .. }
                 | Purpose::Replay { .. }
                 | Purpose::CatchUp { .. }
                 | Purpose::IsLoaded { .. }
@@ -104,14 +105,14 @@ impl Core {
             self.sessions.remove(&session);
             out.refuse(ticket, failure.clone());
         }
+        self.children.lost();
         if self.link.address().is_some() {
             return self.connection_lost(now, &failure, was_running, out);
         }
-        let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut() {
-            session.unwatch_all(&mut cx);
-            session.app_server_lost(&mut cx, &failure, was_running, generation);
-        }
+        self.each(now, out, |session, cx| {
+            session.unwatch_all(cx);
+            session.app_server_lost(cx, &failure, was_running, generation);
+        });
         self.losses.insert(generation, failure);
         let Some(threads) = self.link.take_marked() else {
             return self.loss_swept(now, generation, SweepReport::default(), out);
@@ -166,10 +167,7 @@ impl Core {
             let title = format!("{} processes of the lost app-server could not be ended", report.left);
             self.tell_all(now, Severity::Warning, title, None, out);
         }
-        let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut() {
-            session.swept(&mut cx, generation, &failure);
-        }
+        self.each(now, out, |session, cx| session.swept(cx, generation, &failure));
         if !self.losses.is_empty() {
             return;
         }
@@ -202,10 +200,10 @@ impl Core {
         }
         self.let_stay(now, out);
         if self.link.address().is_none() {
-            let (sessions, mut cx) = self.split(now, out);
-            for session in sessions.values_mut() {
-                session.close(&mut cx, None);
+            for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
+                self.announce_waiting(now, &session, out);
             }
+            self.each(now, out, |session, cx| session.close(cx, None));
         }
         self.timers.arm(now.plus(LEAVE_BOUND), Timer::LeaveBound);
         self.exit_if_alone(out);

@@ -94,6 +94,10 @@ pub(crate) enum Purpose {
     Renew {
         session: SessionId,
     },
+    /// Whose subagent a thread is.
+    Kinship {
+        thread: ThreadId,
+    },
     /// One page of the history for a replay.
     Replay {
         session: SessionId,

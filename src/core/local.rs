@@ -3,6 +3,7 @@
 //! Owns the cycle running, answer, idle of a prompt that the model never sees, also while a turn runs.
 
 use super::asking::Heard;
+use super::below::Below;
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, MessageId, PromptKey, RequestId, Tick};
@@ -29,8 +30,10 @@ pub(crate) struct Locals {
     open: Vec<Local>,
     /// Since when what runs is being looked at.
     surveyed: Option<Tick>,
-    jobs: Jobs,
+    pub(crate) jobs: Jobs,
     pub(crate) leftovers: Leftovers,
+    /// What runs in subagents, at the last look.
+    pub(crate) below: Vec<Below>,
 }
 
 /// A prompt that waits for what its answer needs.
@@ -284,13 +287,14 @@ impl Session {
         let left = self.left_behind(found);
         let left: Vec<String> =
             left.iter().filter_map(|it| Some(ps::left(jobs.number(&it.item)?, it))).collect();
-        ps::table(&rows, &standing, &left)
+        ps::table(&rows, &standing, &self.rows_below(), &left)
     }
 
     /// All that has or gets a number.
     fn all(&self, found: Option<&[Found]>) -> Vec<ItemId> {
         let left = self.left_behind(found).into_iter().map(|it| it.item);
-        self.running().into_iter().chain(left).collect()
+        let below = self.locals.below.iter().map(|it| it.item.clone());
+        self.running().into_iter().chain(below).chain(left).collect()
     }
 
     fn stop(&mut self, cx: &mut Cx<'_>, which: &Which, found: Option<&[Found]>) -> String {
@@ -327,6 +331,10 @@ impl Session {
         let grace = cx.settings.stop_grace;
         let mut lines = Vec::new();
         for item in chosen {
+            if let Some(line) = self.stop_below(cx, &item) {
+                lines.push(line);
+                continue;
+            }
             let number = self.locals.jobs.number(&item).unwrap_or_default();
             match self.ledger.get(&item).map(|call| &call.work) {
                 Some(Work::Command(command)) => {

@@ -13,6 +13,7 @@ impl CodexRequest {
             Self::ThreadPut { shelf, .. } => shelf.method(),
             Self::ThreadList { .. } | Self::ThreadFind { .. } => "thread/list",
             Self::TurnsList { .. } => "thread/turns/list",
+            Self::ThreadRead { .. } => "thread/read",
             Self::ItemsList { .. } | Self::NewestItems { .. } => "thread/items/list",
             Self::Unsubscribe { .. } => "thread/unsubscribe",
             Self::TurnStart { .. } => "turn/start",

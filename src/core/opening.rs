@@ -144,6 +144,7 @@ impl Session {
         for update in self.held.replace(Vec::new()).into_iter().flatten() {
             self.emit_ahead(cx, update);
         }
+        self.reannounce_kids(cx);
     }
 
     /// Which permission profiles there are depends on the directory; nothing waits for it.
@@ -227,9 +228,15 @@ impl Session {
     /// The thread is loaded again, and the client knows all that it could miss.
     pub(crate) fn joined(&mut self, cx: &mut Cx<'_>) {
         self.tie = Tie::Loaded;
-        self.read_standing(cx);
+        // A subagent has neither a goal nor a queue nor commands of its own.
+        let is_persons = self.kin.is_none();
+        if is_persons {
+            self.read_standing(cx);
+        }
         self.poll_terminals(cx);
-        self.read_skills(cx);
+        if is_persons {
+            self.read_skills(cx);
+        }
         self.locals_go_on(cx);
         self.pump(cx);
     }

@@ -58,8 +58,28 @@ pub(crate) fn left(number: u32, found: &Found) -> String {
     format!("- **{number}** {}: {}", code(&found.line), cost_in_words(found))
 }
 
+/// A subagent at work.
+pub(crate) fn subagent(number: u32, id: &str, title: &str, waits_on: &[String]) -> String {
+    let commands: Vec<String> = waits_on.iter().map(|command| code(command)).collect();
+    let place = match commands.as_slice() {
+        [] => "is at work".to_owned(),
+        commands => format!("is at work and waits on {}", commands.join(", ")),
+    };
+    format!("- **{number}** {title}: {place}, id {id}")
+}
+
+/// A command in the background of a subagent.
+pub(crate) fn of_subagent(number: u32, id: &str, title: &str, command: &str) -> String {
+    format!("- **{number}** {}: in the background of {title}, id {id}", code(command))
+}
+
+/// Such a command is asked to end now.
+pub(crate) fn stopping_below(number: u32, command: &str, title: &str, grace: u64) -> String {
+    format!("Stopping **{number}** {} of {title}: {}", code(command), asked(grace))
+}
+
 /// Everything that runs.
-pub(crate) fn table(running: &[String], standing: &[String], left: &[String]) -> String {
+pub(crate) fn table(running: &[String], standing: &[String], below: &[String], left: &[String]) -> String {
     let mut parts = Vec::new();
     match running {
         [] => parts.push("No command is running.".to_owned()),
@@ -69,10 +89,13 @@ pub(crate) fn table(running: &[String], standing: &[String], left: &[String]) ->
     if !standing.is_empty() {
         parts.push(format!("**Going on by itself:**\n\n{}", standing.join("\n")));
     }
+    if !below.is_empty() {
+        parts.push(format!("**In subagents:**\n\n{}", below.join("\n")));
+    }
     if !left.is_empty() {
         parts.push(format!("**Left running by commands that ended:**\n\n{}", left.join("\n")));
     }
-    match running.len() + standing.len() + left.len() {
+    match running.len() + standing.len() + below.len() + left.len() {
         0 => {}
         1 => parts.push("`/stop` stops it.".to_owned()),
         _ => parts
@@ -196,7 +219,7 @@ mod tests {
 
     #[test]
     fn nothing_offers_nothing() {
-        assert_eq!(table(&[], &[], &[]), "No command is running.");
-        assert!(table(&["- **1** `a`".to_owned()], &[], &[]).ends_with("`/stop` stops it."));
+        assert_eq!(table(&[], &[], &[], &[]), "No command is running.");
+        assert!(table(&["- **1** `a`".to_owned()], &[], &[], &[]).ends_with("`/stop` stops it."));
     }
 }

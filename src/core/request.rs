@@ -60,6 +60,8 @@ pub struct ClientProfile {
     pub gateway: bool,
     /// It takes `compaction_update`s (always in v2).
     pub compaction: bool,
+    /// It takes the sessions of subagents (always in v2).
+    pub subagents: bool,
     /// Its name and version, for logs.
     pub name: Option<String>,
 }

@@ -52,6 +52,10 @@ impl Core {
         if self.leaving.is_some() {
             return out.refuse(ticket, Failure::InvalidRequest("the agent is shutting down".to_owned()));
         }
+        if let Some((session, what)) = forbidden(&request).filter(|(session, _)| self.is_child(session)) {
+            let message = format!("{session} is the session of a subagent, which {what}");
+            return out.refuse(ticket, Failure::InvalidParams(message));
+        }
         match request {
             Request::NewSession(place) => self.new_session(now, ticket, place, out),
             Request::ResumeSession { session, place, replay } => {
@@ -169,7 +173,14 @@ impl Core {
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
         self.cancel_all_barred(now, &session, out);
         match self.sessions.contains_key(&session) {
-            true => self.with(now, &session, out, |session, cx| session.close(cx, Some(ticket))),
+            true => {
+                self.announce_waiting(now, &session, out);
+                let mut ticket = Some(ticket);
+                for id in self.tree(&session) {
+                    let ticket = if id == session { ticket.take() } else { None };
+                    self.with(now, &id, out, |session, cx| session.close(cx, ticket));
+                }
+            }
             // Nothing to stop (V2-23).
             false => out.respond(ticket, Reply::SessionClosed),
         }
@@ -189,5 +200,24 @@ impl Core {
             None => (PromptKey::new(format!("{}-{}", self.settings.nonce, self.desk.next_key())), true),
         };
         self.admit_prompt(now, Barred { ticket, session, parts, key, is_fresh }, out);
+    }
+}
+
+/// What a client may not do with the session of a subagent (V2-83).
+fn forbidden(request: &Request) -> Option<(&SessionId, &'static str)> {
+    match request {
+        Request::Prompt { session, .. } => Some((session, "takes its tasks from its parent only")),
+        Request::SetOption { session, .. } => Some((session, "has no options of its own")),
+        Request::CloseSession { session } => Some((session, "is closed together with its parent")),
+        Request::ResumeSession { session, .. } => Some((session, "is told of without being resumed")),
+        Request::ForkSession { session, .. } => Some((session, "cannot be forked")),
+        Request::ShelveSession { session, .. } => Some((session, "stays as long as its parent")),
+        Request::SetTitle { session, .. } => Some((session, "is named by its parent")),
+        Request::NewSession(_)
+        | Request::ListSessions { .. }
+        | Request::CancelTerminal { .. }
+        | Request::CancelToolCall { .. }
+        | Request::SignIn { .. }
+        | Request::SignOut => None,
     }
 }

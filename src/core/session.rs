@@ -7,12 +7,14 @@ use super::beginning::Own;
 use super::catching_up::CatchingUp;
 use super::choices::Chosen;
 use super::codex::ThreadOpened;
-use super::cx::Cx;
+use super::cx::{Cx, News};
+use super::folded::Accounts;
 use super::history::Reader;
 use super::ids::{
     AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
 use super::kept::Keeping;
+use super::kids::{Kids, Kin};
 use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;
@@ -109,6 +111,12 @@ pub(crate) struct Session {
     /// Tokens in the context, and its size.
     pub(crate) usage: Option<(u64, u64)>,
     pub(crate) waking: Waking,
+    /// It is the session of a subagent.
+    pub(crate) kin: Option<Kin>,
+    pub(crate) kids: Kids,
+    /// What is shown of subagents that have no session at the client, and the calls that do.
+    pub(crate) accounts: Accounts,
+    pub(crate) accounts_shown: BTreeSet<ItemId>,
     reported: Snapshot,
 }
 
@@ -216,6 +224,10 @@ impl Session {
             own: None,
             usage: None,
             waking: Waking::default(),
+            kin: None,
+            kids: Kids::default(),
+            accounts: Accounts::default(),
+            accounts_shown: BTreeSet::new(),
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -223,6 +235,10 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
+        if let Some(Kin { root, is_folded: true, .. }) = &self.kin {
+            let (root, kid) = (root.clone(), self.id.clone());
+            return cx.desk.news.push_back(News::Folded { root, kid, update });
+        }
         let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
         if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
             self.say_woken(cx);
@@ -245,7 +261,7 @@ impl Session {
 
     /// In v1 every turn without a prompt opens with a line that says what woke it (D13).
     pub(crate) fn open_by_itself(&mut self, cx: &mut Cx<'_>, line: &str) {
-        if cx.version() == Version::V1 {
+        if cx.version() == Version::V1 && self.kin.is_none() {
             self.woken = true;
             let message = MessageId::new(format!("woken-{}", cx.desk.next_key()));
             self.emit(cx, Update::AgentText { message, text: line.to_owned() });
@@ -288,6 +304,9 @@ impl Session {
             cx.out.update(&self.id, update);
         }
         self.release_answers(cx);
+        if !self.kids.is_empty() {
+            cx.desk.news.push_back(News::Released { parent: self.id.clone() });
+        }
         for (request, ask) in std::mem::take(&mut self.held_asks) {
             self.asked(cx, request, ask);
         }
@@ -306,7 +325,7 @@ impl Session {
                 let is_closing = self.closing.is_some();
                 stop.get_or_insert(if is_closing { StopReason::Cancelled } else { StopReason::EndTurn });
             }
-            self.emit(cx, Update::State(snapshot));
+            self.tell_state(cx, snapshot);
         }
     }
 
@@ -322,7 +341,7 @@ impl Session {
         }
         let background = self.snapshot().background;
         self.reported = Snapshot { state: State::Idle(None), background: background.clone() };
-        self.emit(cx, Update::State(Snapshot { state: State::Idle(Some(stop)), background }));
+        self.tell_state(cx, Snapshot { state: State::Idle(Some(stop)), background });
         // A local prompt may still be answered.
         self.report(cx);
     }
@@ -339,15 +358,11 @@ impl Session {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let background = self
-            .ledger
-            .background()
-            .into_iter()
-            .map(|it| match it {
-                Listed::Terminal(it) => Background::Terminal(it.terminal().clone()),
-                Listed::Standing(call) => Background::ToolCall(call.clone()),
-            })
-            .collect();
+        let own = self.ledger.background().into_iter().map(|it| match it {
+            Listed::Terminal(it) => Background::Terminal(it.terminal().clone()),
+            Listed::Standing(call) => Background::ToolCall(call.clone()),
+        });
+        let background = own.chain(self.kids.listed().into_iter().map(Background::Subagent)).collect();
         Snapshot { state: self.state(), background }
     }
 

@@ -49,6 +49,8 @@ impl Shown {
             | Update::Commands(_)
             | Update::Options(_)
             | Update::SessionInfo { .. }
+            | Update::Subagent(_)
+            | Update::SessionMessage { .. }
             | Update::ReplayComplete => {}
         }
     }

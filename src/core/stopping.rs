@@ -233,7 +233,7 @@ impl Session {
             }
         }
         self.withdraw_all_asks(cx);
-        self.interrupt_children(cx);
+        self.interrupt_housework(cx);
         self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
@@ -259,13 +259,16 @@ impl Session {
 
     /// Once nothing of the session is at work: looks for what left the process groups (D8).
     pub(crate) fn close_if_done(&mut self, cx: &mut Cx<'_>) {
-        let is_quiet =
-            matches!(self.front, Front::Idle) && self.ledger.is_empty() && self.reads.is_settled(cx.now);
+        let is_quiet = self.is_quiet(cx.now);
         let Some(closing) = &mut self.closing else { return };
         if !is_quiet || closing.stage != Stage::Ending {
             return;
         }
-        let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+        // Its subagents took all the time that there was.
+        if cx.now.0 - closing.since.0 >= CLOSE_BOUND {
+            return self.close_now(cx);
+        }
+        let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
         let mut threads: Vec<_> = std::iter::once(self.thread.clone()).chain(children).collect();
         threads.retain(|thread| cx.link.unmark(thread));
         if threads.is_empty() {
@@ -274,6 +277,14 @@ impl Session {
         closing.stage = Stage::Sweeping;
         let cause = Cause::Close(vec![self.id.clone()]);
         cx.sweeper.sweep(cx.link.generation(), cause, threads, cx.out);
+    }
+
+    /// Whether nothing of it is at work, nor on its way.
+    fn is_quiet(&self, now: Tick) -> bool {
+        matches!(self.front, Front::Idle)
+            && self.ledger.is_empty()
+            && self.kids.is_empty()
+            && self.reads.is_settled(now)
     }
 
     /// The sweep of a close is over.
@@ -285,7 +296,12 @@ impl Session {
             let title = format!("{} processes of this session could not be ended", report.left);
             self.notice(cx, Severity::Warning, title, None);
         }
-        self.close_now(cx);
+        // A turn of a subagent may have begun meanwhile: it is being cut off.
+        let is_quiet = self.is_quiet(cx.now);
+        match &mut self.closing {
+            Some(closing) if !is_quiet => closing.stage = Stage::Ending,
+            Some(_) | None => self.close_now(cx),
+        }
     }
 
     /// The bound of a close is reached: the rest is given up, and said so.
@@ -326,10 +342,11 @@ impl Session {
     }
 
     fn close_now(&mut self, cx: &mut Cx<'_>) {
+        self.report(cx);
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
             // For what no item ever named.
-            let children = cx.children.of(&self.id).into_iter().map(|(thread, _)| thread);
+            let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
             for thread in children.chain([self.thread.clone()]) {
                 let request = CodexRequest::Clean { thread: thread.clone() };
                 cx.link.call(Purpose::Parting, request, cx.out);

@@ -2,7 +2,7 @@
 //!
 //! A timer is never cancelled: whoever it wakes checks whether it still matters.
 
-use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, StopId, Tick, TurnId};
+use super::ids::{CodexCallId, Generation, ItemId, PromptKey, SessionId, StopId, ThreadId, Tick, TurnId};
 use std::collections::BTreeMap;
 
 /// Something to look at later.
@@ -34,6 +34,10 @@ pub(crate) enum Timer {
     Wake { session: SessionId },
     /// A closing session waits for the ends of its work.
     CloseBound { session: SessionId },
+    /// Codex could not read a thread yet.
+    ReadAgain { thread: ThreadId },
+    /// A thread that nobody has announced waits.
+    Stranger { thread: ThreadId },
     /// Session answers wait for the model list.
     Models,
     /// Sessions wait for `account/read` number `read`.
@@ -70,6 +74,8 @@ impl Timer {
             Self::Standing { .. } => "a turn of a queued message or of a stopped goal is awaited",
             Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
+            Self::ReadAgain { .. } => "codex could not read the thread of a subagent yet",
+            Self::Stranger { .. } => "a subagent waits to be announced",
             Self::Models => "the model list is awaited",
             Self::Account { .. } => "the account is awaited",
             Self::LookAgain => "somebody may have signed in elsewhere",

@@ -110,7 +110,9 @@ impl Session {
         // A turn of the thread reaches us, so it is loaded.
         if self.tie == Tie::Unloaded {
             self.tie = Tie::Loaded;
-            self.read_standing(cx);
+            if self.kin.is_none() {
+                self.read_standing(cx);
+            }
         }
         match std::mem::replace(&mut self.front, Front::Idle) {
             Front::Active(mut active) if active.id.as_ref().is_none_or(|id| *id == turn) => {
@@ -279,7 +281,9 @@ impl Session {
 
     /// The answer of a v1 prompt.
     pub(crate) fn turn_ended(&self, stop: StopReason) -> Reply {
-        let background = self.ledger.background().into_iter().map(|it| it.call()).collect();
+        let listed = self.ledger.background().into_iter().map(|it| it.call());
+        let shown = self.accounts_shown.iter().filter_map(|item| Some(self.ledger.get(item)?.call.clone()));
+        let background = listed.chain(shown).collect();
         Reply::TurnEnded { stop, background }
     }
 
@@ -295,8 +299,8 @@ impl Session {
         let is_left = |call: &Call| call.live().is_none() && !matches!(call.work, Work::Standing(_));
         for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
-            // outlives an interrupt. So does the question of a child.
-            if self.is_approved(&item) || self.is_asked_by_child(&item) {
+            // outlives an interrupt. So do the question of a child, and a child itself.
+            if self.is_approved(&item) || self.is_asked_by_child(&item) || self.shows_account(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());
@@ -311,6 +315,7 @@ impl Session {
         change: CallChange,
     ) {
         self.tool_names.remove(item);
+        self.crew_answered(item);
         self.leaves_page_of(cx, item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {

@@ -64,6 +64,24 @@ pub enum Update {
     SessionInfo { title: Patch<String>, updated_at: Option<i64> },
     /// The replay that a resume asked for is over.
     ReplayComplete,
+    /// A subagent's session appears, or something of it changes; told in the session of its parent.
+    Subagent(SubagentChange),
+    /// A message that another session sent to this one, whole.
+    SessionMessage { message: MessageId, from: SessionId, content: Vec<Content> },
+}
+
+/// Patch of a subagent's session; `None` keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubagentChange {
+    pub session: SessionId,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    /// Absolute.
+    pub cwd: Option<String>,
+    /// Whether `session/cancel` of it is allowed.
+    pub can_cancel: Option<bool>,
+    /// Its state and background list, the same that its own session was told.
+    pub state: Option<Snapshot>,
 }
 
 /// A piece of a message.
@@ -180,6 +198,8 @@ pub enum CallContent {
     Diff(Diff),
     /// The terminal of the call.
     Terminal(TerminalId),
+    /// A subagent that the call is about; its session was announced before.
+    Session(SessionId),
 }
 
 /// One file changed.

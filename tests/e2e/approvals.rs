@@ -179,7 +179,7 @@ async fn of_a_background_command(version: Version) {
     .await;
 }
 
-/// It is put to the user of the session that the subagent works for, also when that one's turn is over.
+/// It is put in the name of the subagent where the client knows it, also when its parent's turn is over.
 async fn of_a_subagent(version: Version) {
     by_a_subagent(version, "allow_once").await;
 }
@@ -197,8 +197,19 @@ async fn by_a_subagent(version: Version, kind: &str) {
         let child = Script::new().step(escalated("touch ran").yield_ms(30_000)).step(say("child done"));
         let spawn = call("spawn_agent", json!({"message": child.prompt("work")})).namespace("multi_agent_v1");
         session.turn(&Script::new().step(spawn).step(say("spawned")).prompt("spawn")).await?;
-        let ask = asked(&session).await?;
-        assert!(ask.to_string().contains("A subagent asks"), "{ask}");
+        let asking = match version {
+            Version::V1 => session.clone(),
+            // It asks in its own name.
+            Version::V2 => {
+                let named = |it: &Value| {
+                    let is_it = it["sessionUpdate"] == "subagent_update";
+                    is_it.then(|| it["sessionId"].as_str().map(str::to_owned))?
+                };
+                Session { client: &client, id: session.update("the subagent", 0, named).await? }
+            }
+        };
+        let ask = asked(&asking).await?;
+        assert_eq!(ask.to_string().contains("A subagent asks"), version == Version::V1, "{ask}");
         assert!(!stage.home.workspace().join("ran").exists());
         client.call("release", json!({"kind": kind})).await?;
         if kind == "allow_once" {

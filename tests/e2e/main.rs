@@ -45,6 +45,7 @@ mod signin;
 mod slash;
 mod stops;
 mod story;
+mod subagents;
 mod tools;
 mod turns;
 mod typing;

@@ -1,14 +1,28 @@
-//! What subagents ask, at the wrong moments.
+//! Subagents at the wrong moments: not announced yet, asking, closed.
 
 use crate::rig::Rig;
 use serde_json::{Value, json};
 
 const CHILD: &str = "C";
 
-/// A child of turn `A` begins to work.
-fn works(rig: &mut Rig) {
-    let turn = json!({"id": "CA", "rootTurnId": "A", "status": "inProgress"});
+/// A child of turn `A` begins to work, and nobody has said whose it is.
+fn appears(rig: &mut Rig, root: &str) {
+    let turn = json!({"id": "CA", "rootTurnId": root, "status": "inProgress"});
     rig.notify("turn/started", json!({"threadId": CHILD, "turn": turn}));
+}
+
+/// Codex says whose it is.
+fn is_known(rig: &mut Rig, parent: &str) {
+    let spawn =
+        json!({"parent_thread_id": parent, "depth": 1, "agent_path": "/root/scout", "agent_nickname": "Ada"});
+    let source = json!({"subAgent": {"thread_spawn": spawn}});
+    rig.ok("thread/read", json!({"thread": {"id": CHILD, "cwd": "/w", "source": source}}));
+}
+
+/// A child of the session works.
+fn works(rig: &mut Rig) {
+    appears(rig, "A");
+    is_known(rig, "T");
 }
 
 fn asks(rig: &mut Rig, request: u32) {
@@ -29,19 +43,24 @@ fn select(rig: &mut Rig, question: &Value, kind: &str) {
     );
 }
 
+fn is_of_child(it: &Value) -> bool {
+    it["params"]["sessionId"] == CHILD
+}
+
+fn is_announcement(it: &Value) -> bool {
+    it["params"]["update"]["sessionUpdate"] == "subagent_update"
+}
+
 #[test]
 fn a_child_that_outlives_its_turn_is_still_heard() {
-    for version in [1, 2] {
+    for (version, asked) in [(1, "T"), (2, CHILD)] {
         let mut rig = Rig::running(version);
         works(&mut rig);
         rig.done("A", "completed");
         rig.pass(10, &json!([]));
         asks(&mut rig, 900);
         let question = question(&rig).expect("the user is asked");
-        if version == 2 {
-            rig.want(rig.state()["state"] == "idle", "the session waits for its user");
-        }
-        rig.want(question["params"]["sessionId"] == "T", "another session is asked");
+        rig.want(question["params"]["sessionId"] == asked, "another session is asked");
         select(&mut rig, &question, "allow_once");
         rig.want(rig.answered(900) == vec![json!({"decision": "accept"})], "the approval is lost");
     }
@@ -67,23 +86,142 @@ fn the_end_of_the_turn_withdraws_nothing_of_a_child_and_its_own_end_does() {
 
 #[test]
 fn what_is_settled_elsewhere_is_withdrawn_and_a_close_withdraws_the_rest() {
+    for version in [1, 2] {
+        let mut rig = Rig::running(version);
+        works(&mut rig);
+        asks(&mut rig, 900);
+        asks(&mut rig, 901);
+        let withdrawn = |rig: &Rig| rig.told.iter().filter(|it| it["method"] == "$/cancel_request").count();
+        rig.notify("serverRequest/resolved", json!({"threadId": CHILD, "requestId": 900}));
+        rig.want(withdrawn(&rig) == 1, "settled elsewhere and still asked");
+        rig.close();
+        rig.want(withdrawn(&rig) == 2, "closed and still asked");
+    }
+}
+
+#[test]
+fn nothing_of_a_child_comes_before_its_announcement() {
     let mut rig = Rig::running(2);
-    works(&mut rig);
+    appears(&mut rig, "A");
     asks(&mut rig, 900);
     asks(&mut rig, 901);
-    let withdrawn = |rig: &Rig| rig.told.iter().filter(|it| it["method"] == "$/cancel_request").count();
-    rig.notify("serverRequest/resolved", json!({"threadId": CHILD, "requestId": 900}));
-    rig.want(withdrawn(&rig) == 1, "settled elsewhere and still asked");
-    rig.close();
-    rig.want(withdrawn(&rig) == 2, "closed and still asked");
+    rig.notify("serverRequest/resolved", json!({"threadId": CHILD, "requestId": 901}));
+    rig.want(rig.place(is_of_child).is_none(), "told before it is announced");
+    is_known(&mut rig, "T");
+    let places = (rig.place(is_announcement), rig.place(is_of_child));
+    rig.want(places.0.is_some() && places.0 < places.1, "not announced first");
+    let asked = rig.told.iter().filter(|it| it["method"] == "session/request_permission").count();
+    rig.want(asked == 1, "what was settled meanwhile is asked, or what was not is not");
+}
+
+#[test]
+fn a_child_of_which_codex_says_nothing_belongs_where_its_turn_goes_back_to() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    asks(&mut rig, 900);
+    rig.pass(1_900, &json!([]));
+    rig.want(question(&rig).is_none(), "asked before the bound");
+    rig.pass(200, &json!([]));
+    rig.want(question(&rig).is_some_and(|it| is_of_child(&it)), "the question is lost");
+    // The word that comes too late only adds its name.
+    is_known(&mut rig, "T");
+    let named = |it: &Value| is_announcement(it) && it["params"]["update"]["title"] == "scout (Ada)";
+    rig.want(rig.place(named).is_some(), "its name is lost");
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    for n in 0..260 {
+        let item = json!({"type": "agentMessage", "id": format!("m{n}"), "text": "so"});
+        rig.notify("item/completed", json!({"threadId": CHILD, "turnId": "CA", "item": item}));
+    }
+    rig.want(rig.place(is_announcement).is_some(), "not announced when too much waits");
+    let messages = rig
+        .told
+        .iter()
+        .filter(|it| is_of_child(it) && it["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    rig.want(messages.count() == 260, "something that waited is lost");
 }
 
 #[test]
 fn a_thread_that_works_for_nobody_is_told_no() {
     let mut rig = Rig::running(2);
-    let turn = json!({"id": "CA", "rootTurnId": "Z", "status": "inProgress"});
-    rig.notify("turn/started", json!({"threadId": CHILD, "turn": turn}));
+    appears(&mut rig, "Z");
     asks(&mut rig, 900);
+    is_known(&mut rig, "another");
+    rig.pass(2_000, &json!([]));
     rig.want(question(&rig).is_none(), "somebody is asked");
     rig.want(rig.refused(900), "nobody is told no");
+    rig.want(rig.place(is_announcement).is_none(), "announced to a client that has no such session");
+}
+
+#[test]
+fn what_codex_does_by_itself_gets_no_session_and_its_questions_are_put() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    rig.ok(
+        "thread/read",
+        json!({"thread": {"id": CHILD, "cwd": "/w", "source": {"subAgent": "memory_consolidation"}}}),
+    );
+    asks(&mut rig, 900);
+    let question = question(&rig).expect("the user is asked");
+    rig.want(question["params"]["sessionId"] == "T", "another session is asked");
+    rig.want(rig.place(is_announcement).is_none(), "announced as a subagent");
+    rig.close();
+    rig.want(rig.is_called("turn/interrupt"), "it works on after the close");
+}
+
+#[test]
+fn a_child_that_waits_to_be_announced_is_closed_with_its_parent() {
+    let mut rig = Rig::open(2);
+    rig.prompt("p1");
+    rig.started("A");
+    appears(&mut rig, "A");
+    rig.close();
+    let interrupted = rig.n_called("turn/interrupt");
+    rig.want(interrupted == 2, "the turn of the child, or of its parent, goes on");
+    rig.done("A", "interrupted");
+    rig.want(rig.answer("close").is_none(), "answered while the child works");
+    let done = json!({"id": "CA", "status": "interrupted"});
+    rig.notify("turn/completed", json!({"threadId": CHILD, "turn": done}));
+    while !rig.sweeps.is_empty() {
+        rig.swept();
+    }
+    rig.want(rig.answer("close").is_some(), "the close is not answered");
+    rig.want(rig.n_called("thread/backgroundTerminals/clean") == 2, "something is not cleaned");
+    rig.want(rig.n_called("thread/unsubscribe") == 2, "somebody is still listened to");
+}
+
+#[test]
+fn a_turn_whose_start_was_lost_is_joined_at_its_first_item() {
+    let mut rig = Rig::running(2);
+    rig.notify("thread/status/changed", json!({"threadId": CHILD, "status": {"type": "idle"}}));
+    is_known(&mut rig, "T");
+    let item = json!({"type": "agentMessage", "id": "m", "text": ""});
+    rig.notify("item/started", json!({"threadId": CHILD, "turnId": "CA", "item": item}));
+    let runs = |it: &Value| is_of_child(it) && it["params"]["update"]["state"] == "running";
+    rig.want(rig.place(runs).is_some(), "it works and is idle");
+}
+
+#[test]
+fn what_waits_dies_with_the_app_server() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    rig.dies();
+    rig.pass(3_000, &json!([]));
+    rig.want(rig.place(is_announcement).is_none(), "announced after the end of its app-server");
+}
+
+#[test]
+fn a_thread_that_codex_cannot_read_yet_is_read_again() {
+    let mut rig = Rig::running(2);
+    appears(&mut rig, "A");
+    rig.err("thread/read", "failed to read thread: rollout is empty");
+    rig.want(!rig.is_called("thread/read"), "asked again at once");
+    rig.pass(250, &json!([]));
+    is_known(&mut rig, "T");
+    let named = |it: &Value| is_announcement(it) && it["params"]["update"]["title"] == "scout (Ada)";
+    rig.want(rig.place(named).is_some(), "not announced by what it is");
 }

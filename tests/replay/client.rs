@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::belief::Version;
 
+/// Number of the first session of a subagent.
+pub(crate) const KIDS: usize = 100;
+
 /// One act of a client, in words of neither version.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
@@ -140,6 +143,8 @@ pub(crate) enum Can {
     Terminal,
     /// v1 `compaction_update`; every v2 client can.
     Compaction,
+    /// v1 `subagent_update`; every v2 client can.
+    Subagents,
     /// To sign in with a gateway of its own.
     Gateway,
 }
@@ -151,6 +156,8 @@ pub(crate) struct Client {
     /// Requests that open a session: their id, and the session if it is known before.
     opening: BTreeMap<i64, Option<String>>,
     sessions: Vec<String>,
+    /// Sessions of subagents.
+    kids: Vec<String>,
     /// Open questions, oldest first.
     questions: Vec<Value>,
     /// Methods of open requests, to judge their answers by.
@@ -164,13 +171,19 @@ impl Client {
             n_requests: 0,
             opening: BTreeMap::new(),
             sessions: Vec::new(),
+            kids: Vec::new(),
             questions: Vec::new(),
             methods: BTreeMap::new(),
         }
     }
 
+    /// The session with this number: those of subagents are counted from 100, in the order of their appearance.
     pub(crate) fn session(&self, idx: usize) -> Option<&str> {
-        self.sessions.get(idx).map(String::as_str)
+        let found = match idx.checked_sub(KIDS) {
+            Some(idx) => self.kids.get(idx),
+            None => self.sessions.get(idx),
+        };
+        found.map(String::as_str)
     }
 
     pub(crate) fn sessions(&self) -> &[String] {
@@ -324,7 +337,13 @@ impl Client {
                 };
                 vec![dismissal(&self.questions.remove(idx))]
             }
-            (Some(_), Value::Null) => Vec::new(),
+            (Some(_), Value::Null) => {
+                let update = &message["params"]["update"];
+                let kid =
+                    update["sessionId"].as_str().filter(|_| update["sessionUpdate"] == "subagent_update");
+                self.kids.extend(kid.map(str::to_owned).filter(|kid| !self.kids.contains(kid)));
+                Vec::new()
+            }
             (Some(_), _) => {
                 self.questions.push(message.clone());
                 Vec::new()
@@ -356,6 +375,9 @@ impl Client {
         }
         if can.contains(&Can::Terminal) {
             capabilities["auth"] = json!({"terminal": if v1 { json!(true) } else { json!({}) }});
+        }
+        if can.contains(&Can::Subagents) && v1 {
+            capabilities["subagents"] = json!({});
         }
         if can.contains(&Can::Gateway) {
             capabilities["auth"]["_meta"] = json!({"gateway": true});

@@ -2,7 +2,7 @@
 //!
 //! 64 cases by default, `PROPTEST_CASES` for more.
 
-use crate::client::Act;
+use crate::client::{Act, Can, KIDS};
 use crate::reach::Reach;
 use crate::recording::Recording;
 use crate::server::Server;
@@ -38,6 +38,8 @@ const VITAL: [&str; 8] = [
 #[derive(Clone, Debug)]
 struct Plan {
     version: Version,
+    /// v1: the client knows the sessions of subagents.
+    subagents: bool,
     recordings: [String; 2],
     moves: Vec<(u64, Move)>,
     /// By number of the line of Codex.
@@ -53,6 +55,10 @@ enum Move {
     /// From now on the end of background work starts a turn.
     Wake(usize),
     Cancel(usize),
+    /// The n-th subagent.
+    CancelSubagent(usize),
+    /// The n-th command of the n-th subagent.
+    CancelTerminalOfSubagent(usize, usize),
     /// The n-th command that runs, or one that never was.
     CancelTerminal(usize, usize),
     Close(usize),
@@ -129,8 +135,10 @@ fn plan(names: Vec<String>) -> impl Strategy<Value = Plan> {
     let moves = prop::collection::vec((gap(), one_move()), 1..12);
     let mishaps = prop::collection::btree_map(0..300_usize, mishap(), 0..8);
     let end = prop_oneof![4 => Just(End::Rest), 1 => Just(End::Eof), 1 => Just(End::Signal)];
-    (version, names, moves, mishaps, end).prop_map(|(version, names, moves, mishaps, end)| Plan {
+    let all = (version, any::<bool>(), names, moves, mishaps, end);
+    all.prop_map(|(version, subagents, names, moves, mishaps, end)| Plan {
         version,
+        subagents,
         recordings: [names[0].clone(), names[1].clone()],
         moves,
         mishaps,
@@ -183,6 +191,8 @@ fn one_move() -> impl Strategy<Value = Move> {
         8 => session.clone().prop_map(Move::Prompt),
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
+        2 => (0..3_usize).prop_map(Move::CancelSubagent),
+        2 => (0..3_usize, 0..2_usize).prop_map(|(nth, of)| Move::CancelTerminalOfSubagent(nth, of)),
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
         1 => session.clone().prop_map(Move::Wake),
         1 => session.clone().prop_map(Move::Close),
@@ -213,7 +223,7 @@ fn run(plan: &Plan, recordings: &BTreeMap<String, Recording>) -> Result<(), Stri
     world.reach = Reach::varying();
     world.watches = Watches::telling();
     let mut wire = Wire { mishaps: plan.mishaps.clone(), ..Wire::default() };
-    world.act(&Act::Hello { can: Vec::new() });
+    world.act(&Act::Hello { can: plan.subagents.then_some(Can::Subagents).into_iter().collect() });
     world.act(&Act::Open);
     world.act(&Act::Open);
     wire.pass(&mut world, 100)?;
@@ -247,6 +257,13 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             world.act(&Act::SetOption { option: "wake".into(), value: "on".into(), session });
         }
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
+        Move::CancelSubagent(nth) => world.act(&Act::Cancel { session: KIDS + nth }),
+        Move::CancelTerminalOfSubagent(nth, of) => {
+            let subagent = world.belief().subagents().into_iter().nth(of);
+            let live = subagent.map(|subagent| world.server.live(&subagent)).unwrap_or_default();
+            let terminal = live.into_iter().nth(nth).unwrap_or_else(|| "no-such".into());
+            world.act(&Act::CancelTerminal { terminal, session: KIDS + of });
+        }
         Move::CancelTerminal(session, nth) => {
             let live = name(world, session).map(|session| world.server.live(&session)).unwrap_or_default();
             let terminal = live.into_iter().nth(nth).unwrap_or_else(|| "no-such".into());

@@ -226,6 +226,17 @@ impl Server {
                 let result = service::answer(method, params);
                 self.answer(now, id, json!({ "result": result }));
             }
+            Some(method) if self.parent_of(params).is_some() => {
+                let idx = self.parent_of(params).unwrap_or_default();
+                let child = params["threadId"].as_str().unwrap_or_default();
+                let (answer, lines) = self.threads[idx].child_request(method, params);
+                if method == "turn/interrupt" && answer.get("result").is_some() {
+                    let thread = &self.threads[idx];
+                    self.queue.retain(|_, (of, line)| *of != Some(idx) || thread.outlives_child(child, line));
+                }
+                self.answer(now, id, answer);
+                self.later(now + LATENCY, idx, lines);
+            }
             Some(method) => {
                 let Some(idx) = self.of(params) else {
                     return self.answer(
@@ -284,7 +295,14 @@ impl Server {
 
     /// Items of the commands of `thread` that run.
     pub(crate) fn live(&self, thread: &str) -> BTreeSet<String> {
-        self.threads.iter().find(|it| it.id() == thread).map(Thread::live).unwrap_or_default()
+        let own = self.threads.iter().find(|it| it.id() == thread).map(Thread::live);
+        let child = || self.threads.iter().find_map(|it| it.live_in_child(thread));
+        own.or_else(child).unwrap_or_default()
+    }
+
+    /// Children of `thread` that work, or have something at work.
+    pub(crate) fn children_at_work(&self, thread: &str) -> BTreeSet<String> {
+        self.threads.iter().find(|it| it.id() == thread).map(Thread::children_at_work).unwrap_or_default()
     }
 
     /// Names of the calls that show the goal and the queue of `thread`.
@@ -347,6 +365,12 @@ impl Server {
         };
         self.answer(now, id, json!({"result": {}}));
         self.later(now, found.unwrap_or_default(), lines);
+    }
+
+    /// The thread whose child is asked about.
+    fn parent_of(&self, params: &Value) -> Option<usize> {
+        let child = params["threadId"].as_str()?;
+        self.threads.iter().position(|thread| thread.id() != child && thread.has_child(child))
     }
 
     fn of(&self, params: &Value) -> Option<usize> {

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 mod chain;
 #[path = "thread/kept.rs"]
 mod kept;
+#[path = "thread/kin.rs"]
+mod kin;
 #[path = "thread/own.rs"]
 mod own;
 
@@ -58,6 +60,7 @@ pub(crate) struct Thread {
     /// It is in Codex's memory: nothing happens in it otherwise.
     loaded: bool,
     standing: Standing,
+    kin: kin::Kin,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,8 @@ struct Running {
 impl Thread {
     pub(crate) fn new(recording: Recording) -> Self {
         let id = recording.opened["thread"]["id"].as_str().unwrap_or_default().to_owned();
+        let lines = recording.segments.iter().flat_map(|segment| &segment.lines);
+        let kin = kin::Kin::of(lines.map(|(_, line)| line));
         Self {
             id,
             opened: recording.opened,
@@ -96,6 +101,7 @@ impl Thread {
             subscribed: true,
             loaded: true,
             standing: Standing::default(),
+            kin,
         }
     }
 
@@ -121,6 +127,7 @@ impl Thread {
     /// A command is gone without a word.
     pub(crate) fn vanish(&mut self, item: &str) {
         self.live.remove(item);
+        self.kin.vanish(item);
     }
 
     /// Whether the running turn has commands of its own.
@@ -228,6 +235,8 @@ impl Thread {
         let segment = self.take(recorded);
         let agrees = |segment: &Segment| matches!(&segment.gate, Gate::Answer { decision, .. } if approves(decision) == approves(result));
         let started = self.waiting.remove(&item);
+        let process = self.process_of(&item);
+        let declined = self.kin.answered(&item, approves(result).then_some(process.as_str()));
         if approves(result)
             && let Some(started) = started.clone()
         {
@@ -240,12 +249,13 @@ impl Thread {
                 lines.extend(started.map(|started| {
                     (2, self.completed(&item, started, if approves(result) { 0 } else { -1 }))
                 }));
+                lines.extend(declined);
                 lines.extend(segment.lines.into_iter().filter(|(_, line)| {
                     !is_about(line, &item) && line["method"] != "serverRequest/resolved"
                 }));
                 lines
             }
-            None => vec![(1, self.resolved(request))],
+            None => std::iter::once((1, self.resolved(request))).chain(declined).collect(),
         }
     }
 
@@ -260,17 +270,25 @@ impl Thread {
         if own && !self.happens(&method, &mut line) {
             return None;
         }
+        if !own && !self.kin.hears(&line) {
+            return None;
+        }
+        if !own && line.get("id").is_some() {
+            let item = line["params"]["itemId"].as_str().unwrap_or_default().to_owned();
+            self.asks.push((line["id"].clone(), item));
+        }
         self.subscribed.then_some(line)
     }
 
     /// Of lines that are not sent yet, whether this one still comes after the running turn was cut off.
     pub(crate) fn outlives_turn(&self, line: &Value) -> bool {
-        self.live.keys().any(|id| is_about(line, id))
+        self.live.keys().any(|id| is_about(line, id)) || self.kin.outlives(line, None)
     }
 
     /// The thread, or the app-server, is gone, and everything it ran.
     pub(crate) fn died(&mut self) {
         self.loaded = false;
+        self.kin.died();
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
         self.asks.clear();
@@ -463,7 +481,11 @@ impl Thread {
                 ),
             ),
         ]);
-        lines.extend(std::mem::take(&mut self.asks).iter().map(|(ask, _)| (4, self.resolved(ask))));
+        // What a child asks is not settled by this.
+        let (kept, over): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.asks).into_iter().partition(|(_, item)| self.kin.waits(item));
+        self.asks = kept;
+        lines.extend(over.iter().map(|(ask, _)| (4, self.resolved(ask))));
         (json!({"result": {}}), lines)
     }
 

@@ -278,8 +278,17 @@ impl World {
             self.fault("no-exit", "the client left long ago".into());
         }
         for session in self.client.sessions().to_vec() {
-            let (live, standing) = (self.server.live(&session), self.server.standing(&session));
+            let (live, mut standing) = (self.server.live(&session), self.server.standing(&session));
+            if self.version == Version::V1 && self.belief.subagents().is_empty() {
+                // Each is a call of its root.
+                let at_work = self.server.children_at_work(&session);
+                standing.extend(at_work.iter().map(|child| format!("subagent-{child}")));
+            }
             self.belief.at_rest_with(&session, &live, &standing);
+        }
+        for child in self.belief.subagents() {
+            let live = self.server.live(&child);
+            self.belief.at_rest(&child, &live);
         }
         self.judge();
         for ((session, item), whole) in std::mem::take(&mut self.outputs) {

@@ -50,6 +50,9 @@ pub(crate) fn contents(view: &CallView) -> Vec<v1::ToolCallContent> {
             (CallContent::Terminal(terminal), Display::Live { .. }) => {
                 contents.push(v1::ToolCallContent::Terminal(v1::Terminal::new(id(terminal.as_str()))))
             }
+            (CallContent::Session(session), _) => contents.push(v1::ToolCallContent::Session(
+                v1::SessionReference::new(v1::SessionId::new(id(session.as_str()))),
+            )),
             (CallContent::Terminal(_), Display::Text(tail)) => {
                 contents.extend(tail.markdown().as_deref().map(text_content));
             }

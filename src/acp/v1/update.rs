@@ -4,7 +4,7 @@
 
 use super::convert::id;
 use super::view::{CallView, Display, SessionView, is_terminal};
-use super::{Encoder, convert};
+use super::{Encoder, convert, subagent};
 use crate::acp::dropped::Dropped;
 use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{MessageId, SessionId, TerminalId, ToolCallId};
@@ -130,6 +130,22 @@ impl Encoder {
             )),
             Update::SessionInfo { title, updated_at } => session_info(title, *updated_at),
             Update::ReplayComplete => Err(Dropped::NoSuchUpdate),
+            Update::Subagent(change) => {
+                // Without its list, a state may be the one that was told before.
+                let is_state_only = change.title.is_none() && change.cwd.is_none();
+                let told = view.kids.insert(change.session.clone(), change.state.clone().map(|it| it.state));
+                match (&change.state, told) {
+                    (Some(snapshot), Some(Some(state))) if is_state_only && state == snapshot.state => {
+                        return Err(Dropped::AlreadySent);
+                    }
+                    (None, Some(told)) => drop(view.kids.insert(change.session.clone(), told)),
+                    (Some(_) | None, _) => {}
+                }
+                Ok(subagent::update(change))
+            }
+            Update::SessionMessage { message, from, content } => {
+                Ok(subagent::message(message, from, content))
+            }
         }
     }
 }

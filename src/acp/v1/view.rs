@@ -1,8 +1,8 @@
 //! What a v1 client was told of one session.
 
 use super::text::Tail;
-use crate::core::ids::{MessageId, ToolCallId};
-use crate::core::update::{CallContent, CallOpened, ConfigOption, OptionCategory};
+use crate::core::ids::{MessageId, SessionId, ToolCallId};
+use crate::core::update::{CallContent, CallOpened, ConfigOption, OptionCategory, State};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub(crate) struct SessionView {
     pub(crate) messages: BTreeMap<MessageId, String>,
     /// Calls that have not ended.
     pub(crate) calls: BTreeMap<ToolCallId, CallView>,
+    /// The states of subagents that were told last.
+    pub(crate) kids: BTreeMap<SessionId, Option<State>>,
 }
 
 #[derive(Debug)]

@@ -29,7 +29,10 @@ pub(crate) fn contents(items: &[CallContent]) -> Vec<v2::ToolCallContent> {
         .flat_map(|item| {
             let note = match item {
                 CallContent::Diff(it) => it.left_out.map(|n_bytes| patch::left_out(it, n_bytes)),
-                CallContent::Text(_) | CallContent::Image { .. } | CallContent::Terminal(_) => None,
+                CallContent::Text(_)
+                | CallContent::Image { .. }
+                | CallContent::Terminal(_)
+                | CallContent::Session(_) => None,
             };
             let item = match item {
                 CallContent::Text(text) => text_content(text),
@@ -39,6 +42,9 @@ pub(crate) fn contents(items: &[CallContent]) -> Vec<v2::ToolCallContent> {
                 }
                 CallContent::Diff(it) => v2::ToolCallContent::Diff(diff(it)),
                 CallContent::Terminal(id) => v2::ToolCallContent::Terminal(v2::Terminal::new(id.as_str())),
+                CallContent::Session(id) => {
+                    v2::ToolCallContent::Session(v2::SessionReference::new(id.as_str()))
+                }
             };
             std::iter::once(item).chain(note.as_deref().map(text_content))
         })

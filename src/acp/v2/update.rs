@@ -7,12 +7,13 @@ use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{SessionId, ToolCallId};
 use crate::core::update::{
     Background, CallChange, CallOpened, Exit, ExitStatus, FinalStatus, Patch, PlanEntry, PlanStatus,
-    Severity, Snapshot, State, StopReason, TerminalOpened, Update,
+    Severity, Snapshot, State, StopReason, SubagentChange, TerminalOpened, Update,
 };
 use agent_client_protocol_schema::{MaybeUndefined, v2};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::num::NonZeroU16;
+use std::path::Path;
 
 /// Codex has one plan per thread.
 const PLAN: &str = "plan";
@@ -114,7 +115,39 @@ fn wire(update: &Update) -> Option<v2::SessionUpdate> {
             v2::SessionUpdate::SessionInfoUpdate(info)
         }
         Update::ReplayComplete => v2::SessionUpdate::ReplayComplete(v2::ReplayComplete::new()),
+        Update::Subagent(change) => v2::SessionUpdate::SubagentUpdate(subagent(change)),
+        Update::SessionMessage { message, from, content } => v2::SessionUpdate::SessionMessage(
+            v2::SessionMessage::new(message.as_str())
+                .sender_session_id(v2::SessionId::new(from.as_str()))
+                .content(content.iter().map(convert::block).collect::<Vec<_>>()),
+        ),
     })
+}
+
+fn subagent(change: &SubagentChange) -> v2::SubagentUpdate {
+    let mut update = v2::SubagentUpdate::new(change.session.as_str());
+    if let Some(title) = &change.title {
+        update = update.title(title.clone());
+    }
+    if let Some(description) = &change.description {
+        update = update.description(description.clone());
+    }
+    if let Some(cwd) = change.cwd.as_deref().filter(|cwd| Path::new(cwd).is_absolute()) {
+        update = update.cwd(v2::AbsolutePath::new(cwd));
+    }
+    match change.can_cancel {
+        Some(true) => {
+            let capabilities =
+                v2::SubagentSessionCapabilities::new().cancel(v2::SessionCancelCapabilities::new());
+            update = update.capabilities(capabilities);
+        }
+        Some(false) => update.capabilities = MaybeUndefined::Null,
+        None => {}
+    }
+    if let Some(snapshot) = &change.state {
+        update = update.state(state(snapshot));
+    }
+    update
 }
 
 fn call_opened(opened: &CallOpened) -> v2::ToolCallUpdate {

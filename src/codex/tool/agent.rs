@@ -5,7 +5,8 @@ use crate::codex::bound::bounded;
 use crate::codex::item::decode_status;
 use crate::codex::place::one_line;
 use crate::core::codex::{ItemStatus, ToolItem};
-use crate::core::ids::Json;
+use crate::core::crew::{Crew, CrewAct, task_name};
+use crate::core::ids::{Json, ThreadId};
 use crate::core::update::ToolKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -38,14 +39,22 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         "listAgents" => "List subagents",
         other => other,
     };
-    let prompt = wire.prompt.map(bounded);
+    let act = match wire.tool.as_str() {
+        "wait" => CrewAct::Waits,
+        "closeAgent" => CrewAct::Ends,
+        _ => CrewAct::Uses,
+    };
+    let prompt = wire.prompt.filter(|it| !it.is_empty()).map(bounded);
     let receivers = wire.receiver_thread_ids.into_iter().map(bounded).take(RECEIVERS_MAX);
-    let input = serde_json::json!({"receiverThreadIds": receivers.collect::<Vec<_>>(), "prompt": prompt});
+    let receivers: Vec<String> = receivers.collect();
+    let input = serde_json::json!({"receiverThreadIds": receivers, "prompt": prompt});
+    let threads = receivers.iter().map(ThreadId::new).collect();
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: Some(Json::trusted(input.to_string())),
         output: json(wire.agents_states),
-        text: prompt,
+        text: prompt.clone(),
+        crew: Some(Box::new(Crew { act, threads, name: None, task: prompt })),
         ..plain(&wire.tool, one_line(title), ToolKind::Other, unstated)
     }
 }
@@ -70,6 +79,13 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
         "completed" => format!("Subagent {agent} finished"),
         other => format!("Subagent {agent}: {other}"),
     };
+    let act = if wire.kind == "completed" { CrewAct::Ends } else { CrewAct::Uses };
+    let crew = Crew {
+        act,
+        threads: vec![ThreadId::new(&wire.agent_thread_id)],
+        name: task_name(&wire.agent_path),
+        task: None,
+    };
     let input = serde_json::json!({
         "kind": bounded(wire.kind),
         "agentThreadId": bounded(wire.agent_thread_id),
@@ -78,6 +94,7 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
     });
     ToolItem {
         input: Some(Json::trusted(input.to_string())),
+        crew: Some(Box::new(crew)),
         ..plain("subAgentActivity", one_line(&title), ToolKind::Other, unstated)
     }
 }

@@ -12,8 +12,8 @@ mod v2;
 
 use ledger::{Call, Ledger};
 use message::Message;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 /// Generation of ACP that the client speaks.
@@ -51,7 +51,17 @@ pub struct Belief {
     /// Lines of the client that were no message: each is owed one error without id.
     garbage: usize,
     sessions: BTreeMap<String, Session>,
+    /// Sessions that were announced as subagents.
+    subagents: BTreeMap<String, Subagent>,
     found: Findings,
+}
+
+/// What a subagent's own session was told of its state, and its parent's.
+#[derive(Debug, Default)]
+struct Subagent {
+    /// Told in its own session and not yet in its parent's, oldest first.
+    unmirrored: VecDeque<Value>,
+    mirrored: Value,
 }
 
 impl Belief {
@@ -64,6 +74,7 @@ impl Belief {
             pages: BTreeSet::new(),
             garbage: 0,
             sessions: BTreeMap::new(),
+            subagents: BTreeMap::new(),
             found: Findings::default(),
         }
     }
@@ -132,6 +143,11 @@ impl Belief {
             self.found.add("unanswered", format!("{} {id}", call.method));
         }
         let asks = self.asks.waiting(session);
+        if let Some(Subagent { unmirrored, .. }) = self.subagents.get(session)
+            && !unmirrored.is_empty()
+        {
+            self.found.add("mirror-missing", format!("{session}: {unmirrored:?}"));
+        }
         match self.sessions.get_mut(session) {
             Some(Session { phase: Phase::Closed, .. }) | None => {
                 // What is queued waits for the session to be opened again; a goal would go on.
@@ -146,6 +162,11 @@ impl Belief {
                 model.at_rest(live, standing, asks, &mut self.found)
             }
         }
+    }
+
+    /// Sessions that were announced as subagents.
+    pub fn subagents(&self) -> Vec<String> {
+        self.subagents.keys().cloned().collect()
     }
 
     /// The text that the client holds for a terminal, `None` if it knows no such terminal.
@@ -298,18 +319,37 @@ impl Belief {
         let update = &params["update"];
         if update["sessionUpdate"] == "subagent_update"
             && let Some(child) = update["sessionId"].as_str()
-            && !self.sessions.contains_key(child)
         {
-            let fresh = self.fresh(Phase::Open);
-            self.sessions.insert(child.to_owned(), fresh);
+            if !self.sessions.contains_key(child) {
+                let fresh = self.fresh(Phase::Open);
+                self.sessions.insert(child.to_owned(), fresh);
+            }
+            let known = self.subagents.entry(child.to_owned()).or_default();
+            if !update["state"].is_null() && self.version == Version::V2 {
+                known.mirror(child, &update["state"], &mut self.found);
+            }
+        }
+        if update["sessionUpdate"] == "state_update"
+            && let Some(known) = self.subagents.get_mut(name)
+        {
+            let mut state = update.clone();
+            state.as_object_mut().and_then(|state| state.remove("sessionUpdate"));
+            known.unmirrored.push_back(state);
+        }
+        for session in named_sessions(update) {
+            if !self.sessions.contains_key(session) {
+                self.found.add("unannounced-session", format!("{session} in {update}"));
+            }
         }
         let n_prompts = self.requests.count(name, "session/prompt");
         let n_asks = self.asks.waiting(name);
+        let is_subagent = self.subagents.contains_key(name);
         let Some(session) = Session::open(&mut self.sessions, name, &mut self.found) else { return };
         match &mut session.model {
             Model::V1(model) => {
-                // What comes before the answer of a load or a resume is no turn of its own.
-                let scene = if session.phase != Phase::Open || n_prompts > 0 {
+                // What comes before the answer of a load or a resume is no turn of its own. The turns of a
+                // subagent are no answers to prompts.
+                let scene = if session.phase != Phase::Open || n_prompts > 0 || is_subagent {
                     v1::Scene::Turn
                 } else {
                     v1::Scene::Quiet
@@ -338,6 +378,31 @@ impl Belief {
         };
         Session { phase, model, former: None }
     }
+}
+
+impl Subagent {
+    /// Its parent's session tells its state: that which its own session was told, in the same order.
+    fn mirror(&mut self, name: &str, state: &Value, found: &mut Findings) {
+        let quiet = json!({"state": "idle", "background": []});
+        let wanted = match self.unmirrored.pop_front() {
+            Some(state) => state,
+            None if self.mirrored.is_null() => quiet,
+            None => self.mirrored.clone(),
+        };
+        if *state != wanted {
+            found.add("mirror-differs", format!("{name}: {state} for {wanted}"));
+        }
+        self.mirrored = state.clone();
+    }
+}
+
+/// Sessions that an update refers to.
+fn named_sessions(update: &Value) -> impl Iterator<Item = &str> {
+    let content = update["content"].as_array().into_iter().flatten();
+    let referred = content.filter(|it| it["type"] == "session").map(|it| &it["sessionId"]);
+    let background = update["background"].as_array().into_iter().flatten().map(|it| &it["sessionId"]);
+    let sides = [&update["senderSessionId"], &update["recipientSessionId"]];
+    referred.chain(background).chain(sides).filter_map(Value::as_str)
 }
 
 /// What is known of a session, and how far its life has come.

@@ -59,6 +59,11 @@ pub(super) fn terminals(call: &Value) -> impl Iterator<Item = &str> {
     list(&call["content"]).filter_map(|block| block["terminalId"].as_str())
 }
 
+/// Sessions of subagents that a call is about.
+pub(super) fn sessions(call: &Value) -> impl Iterator<Item = &str> {
+    list(&call["content"]).filter_map(|block| block["sessionId"].as_str())
+}
+
 fn list(content: &Value) -> impl Iterator<Item = &Value> {
     content.as_array().into_iter().flatten()
 }

@@ -97,8 +97,15 @@ impl State {
             }
         }
         for key in self.keys.iter().filter(|key| !keys.contains(key)) {
-            if is_live(store, key) == Some(true) {
+            if is_live(store, key) == Some(true) && !is_awaited(store, key) {
                 found.add("removed-alive", key.clone());
+            }
+        }
+        // A subagent is at work beside its parent from its announcement on.
+        for (id, _) in store.all("subagent") {
+            let key = format!("subagent:{id}");
+            if is_live(store, &key) == Some(true) && !keys.contains(&key) && !is_awaited(store, &key) {
+                found.add("subagent-not-listed", key);
             }
         }
     }
@@ -136,6 +143,14 @@ fn key(item: &Value, found: &mut Findings) -> Option<String> {
             None
         }
     }
+}
+
+/// Whether an open call waits for this subagent.
+fn is_awaited(store: &Store, key: &str) -> bool {
+    let Some(id) = key.strip_prefix("subagent:") else { return false };
+    store.all("toolCall").any(|(_, call)| {
+        call["name"] == "wait" && !call::is_final(call) && call::sessions(call).any(|session| session == id)
+    })
 }
 
 /// Whether listed work runs as far as the client knows; `None` if it was never announced.
