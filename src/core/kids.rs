@@ -179,7 +179,7 @@ impl Session {
     pub(crate) fn is_told_by_state(&self, cx: &Cx<'_>, tool: &ToolItem) -> bool {
         let Some(crew) = &tool.crew else { return false };
         let is_moment = crew.act == CrewAct::Ends && tool.name == "subAgentActivity";
-        is_moment && !self.replaying && crew.threads.iter().all(|thread| cx.children.is_announced(thread))
+        is_moment && (self.replaying || crew.threads.iter().all(|thread| cx.children.is_announced(thread)))
     }
 
     pub(crate) fn kid_name(&self, kid: &SessionId) -> Option<String> {
