@@ -167,7 +167,9 @@ async fn one_more_than_codex_keeps() {
             .iter()
             .fold(Script::new(), |script, id| script.step(exec("exec sleep 1000").id(id).yield_ms(250)));
         session.turn(&script.step(say("started")).prompt("start")).await?;
-        assert_eq!(session.ended("cmd-0").await?, Ended::Unknown);
+        // Codex kills it, and says so only now and then.
+        let ended = session.ended("cmd-0").await?;
+        assert!([Ended::Unknown, Ended::Code(137)].contains(&ended), "{ended:?}");
         let kept: Vec<&str> = ids[1..].iter().map(String::as_str).collect();
         session.until_listed(&kept).await?;
         for id in &kept {
