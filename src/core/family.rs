@@ -31,7 +31,7 @@ impl Core {
                         let child = SessionId::of(&thread);
                         self.with(now, &child, out, |session, cx| session.approved(cx, &item));
                     }
-                    News::Cancel { kid } => self.with(now, &kid, out, |session, cx| session.cancel(cx)),
+                    News::Cancel { kid } => self.cancel_session(now, &kid, out),
                     News::Stop { kid, item } => {
                         self.with(now, &kid, out, |session, cx| session.stop_by_name(cx, &item));
                     }
@@ -72,6 +72,16 @@ impl Core {
             self.with(now, &id, out, |session, cx| act(session, cx));
             self.settle(now, out);
         }
+    }
+
+    /// `session/cancel`. Codex tells nobody that a subagent was cut off: the model is told with its next turn (D14).
+    pub(super) fn cancel_session(&mut self, now: Tick, id: &SessionId, out: &mut Effects) {
+        let kin = self.sessions.get(id).filter(|it| it.may_be_cut_off()).and_then(|it| it.kin.as_ref());
+        if let Some((parent, root)) = kin.map(|kin| (kin.parent.clone(), kin.root.clone())) {
+            let name = self.sessions.get(&parent).and_then(|it| it.kid_name(id)).unwrap_or_default();
+            self.with(now, &root, out, |root, _| root.untold.subagent_cancelled(&name));
+        }
+        self.with(now, id, out, |session, cx| session.cancel(cx));
     }
 
     /// The sessions of a tree, the deepest first.

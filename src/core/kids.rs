@@ -243,6 +243,11 @@ impl Session {
         }
     }
 
+    /// Whether a turn of it runs that nobody has cancelled.
+    pub(crate) fn may_be_cut_off(&self) -> bool {
+        matches!(self.front, Front::Active(_)) && !self.is_cancelled()
+    }
+
     /// A state goes to the client, and to the parent of a subagent in the same words.
     pub(crate) fn tell_state(&mut self, cx: &mut Cx<'_>, snapshot: Snapshot) {
         if let Some(kin) = &self.kin {

@@ -22,7 +22,7 @@ impl Core {
             FromClient::Request { ticket, request } => self.request(now, ticket, request, out),
             FromClient::CancelSession { session } => {
                 self.cancel_all_barred(now, &session, out);
-                self.with(now, &session, out, |session, cx| session.cancel(cx));
+                self.cancel_session(now, &session, out);
             }
             FromClient::CancelRequest { request } => {
                 if self.cancel_waiting(now, &request, out) {

@@ -38,7 +38,17 @@ impl Untold {
         let session = process.map(|id| format!(" (session ID {id})")).unwrap_or_default();
         let end = command.floor_char_boundary(COMMAND_MAX);
         let cut = if end < command.len() { "..." } else { "" };
-        self.lines.push_back(format!("The command `{}{cut}`{session} {who}: {how}.", &command[..end]));
+        self.add(format!("The command `{}{cut}`{session} {who}: {how}.", &command[..end]));
+    }
+
+    /// The user cut off what a subagent was doing; `name` is empty where it has none.
+    pub(crate) fn subagent_cancelled(&mut self, name: &str) {
+        let which = if name.is_empty() { "A subagent".to_owned() } else { format!("The subagent {name}") };
+        self.add(format!("{which} was interrupted by the user and has not finished its task."));
+    }
+
+    fn add(&mut self, line: String) {
+        self.lines.push_back(line);
         if self.lines.len() > KEPT {
             self.lines.pop_front();
             self.left_out += 1;

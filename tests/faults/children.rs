@@ -225,3 +225,19 @@ fn a_thread_that_codex_cannot_read_yet_is_read_again() {
     let named = |it: &Value| is_announcement(it) && it["params"]["update"]["title"] == "scout (Ada)";
     rig.want(rig.place(named).is_some(), "not announced by what it is");
 }
+
+#[test]
+fn the_model_is_told_that_its_subagent_was_cut_off() {
+    let mut rig = Rig::running(2);
+    works(&mut rig);
+    rig.done("A", "completed");
+    rig.pass(10, &json!([]));
+    rig.client(&json!({"method": "session/cancel", "params": {"sessionId": CHILD}}));
+    let interrupt = rig.call("turn/interrupt");
+    rig.want(interrupt["params"]["threadId"] == CHILD, "another turn is cut off");
+    let done = json!({"id": "CA", "status": "interrupted"});
+    rig.notify("turn/completed", json!({"threadId": CHILD, "turn": done}));
+    rig.prompt("p2");
+    let told = rig.call("turn/start")["params"]["additionalContext"].to_string();
+    rig.want(told.contains("The subagent scout (Ada) was interrupted by the user"), &told);
+}

@@ -15,6 +15,8 @@ mod kept;
 mod kin;
 #[path = "thread/own.rs"]
 mod own;
+#[path = "thread/running.rs"]
+mod running;
 
 /// Milliseconds between a kill and the report of it.
 const KILLED_AFTER: u64 = 5;
@@ -569,25 +571,6 @@ impl Thread {
     fn line(&self, method: &str, mut params: Value) -> Value {
         params["threadId"] = json!(self.id);
         json!({"method": method, "params": params})
-    }
-}
-
-impl Running {
-    /// Its line in the list; the user's own commands have none.
-    fn listed(&self, id: &str) -> Option<Value> {
-        if self.is_users() {
-            return None;
-        }
-        let command = self.item["command"].as_str().unwrap_or_default();
-        let script = command.strip_prefix("/bin/bash -lc ").unwrap_or(command);
-        let command = script.trim_matches(['\'', '"']);
-        Some(
-            json!({"itemId": id, "processId": self.process, "command": command, "cwd": self.item["cwd"], "osPid": null, "cpuPercent": null, "rssKb": null}),
-        )
-    }
-
-    fn is_users(&self) -> bool {
-        self.item["source"] == "userShell"
     }
 }
 

@@ -138,6 +138,13 @@ fn patch(entry: &mut Map<String, Value>, update: &Value) {
             entry.insert(name.clone(), value.clone());
         }
     }
+    // A history knows of no session of a subagent.
+    if let Some(content) = entry.get_mut("content").and_then(Value::as_array_mut) {
+        content.retain(|it| it["type"] != "session");
+        if content.is_empty() {
+            entry.remove("content");
+        }
+    }
 }
 
 fn append(entry: &mut Map<String, Value>, more: &str) {

@@ -47,7 +47,11 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
     let prompt = wire.prompt.filter(|it| !it.is_empty()).map(bounded);
     let receivers = wire.receiver_thread_ids.into_iter().map(bounded).take(RECEIVERS_MAX);
     let receivers: Vec<String> = receivers.collect();
-    let input = serde_json::json!({"receiverThreadIds": receivers, "prompt": prompt});
+    // Whom it started is known at its end and is no input.
+    let input = match wire.tool.as_str() {
+        "spawnAgent" => serde_json::json!({"prompt": prompt}),
+        _ => serde_json::json!({"receiverThreadIds": receivers, "prompt": prompt}),
+    };
     let threads = receivers.iter().map(ThreadId::new).collect();
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
