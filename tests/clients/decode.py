@@ -36,8 +36,13 @@ ANSWERED = {
     "session/set_mode": schema.SetSessionModeResponse,
     "session/set_config_option": schema.SetSessionConfigOptionResponse,
 }
-# Updates that the library does not know, by what a client has to declare in `session` before it gets one.
-DECLARED = {"notice": "notices", "compaction_update": "compaction"}
+# Updates that the library does not know, by what a client has to declare before it gets one.
+DECLARED = {
+    "notice": "notices",
+    "compaction_update": "compaction",
+    "subagent_update": "subagents",
+    "session_message": "subagents",
+}
 
 
 def emit(event, **data):
@@ -70,7 +75,7 @@ def main(files):
     decoded = {"updates": 0, "requests": 0, "answers": 0}
     unknown = set()
     for file in files:
-        calls, declared = {}, {}
+        calls, declared = {}, set()
         with open(file, encoding="utf-8") as lines:
             steps = [json.loads(line) for line in lines]
         for step in steps:
@@ -78,11 +83,15 @@ def main(files):
             if isinstance(sent, dict) and "method" in sent and "id" in sent:
                 calls[sent["id"]] = sent["method"]
                 if sent["method"] == "initialize":
-                    declared = sent["params"].get("clientCapabilities", {}).get("session") or {}
+                    capabilities = sent["params"].get("clientCapabilities", {})
+                    declared = capabilities.keys() | (capabilities.get("session") or {}).keys()
             if got is None:
                 continue
             method = got.get("method")
-            kind = got.get("params", {}).get("update", {}).get("sessionUpdate")
+            update = got.get("params", {}).get("update", {})
+            kind = update.get("sessionUpdate")
+            if "subagents" in declared and isinstance(update.get("content"), list):
+                update["content"] = [it for it in update["content"] if it["type"] != "session"]
             if kind in DECLARED and DECLARED[kind] in declared:
                 decoded["updates"] += 1
             elif method in TOLD:
@@ -94,6 +103,9 @@ def main(files):
             elif got["id"] in calls:
                 decoded["answers"] += 1
                 method = calls[got["id"]]
+                if method not in ANSWERED:
+                    unknown.add(method)
+                    continue
                 model, part = (schema.Error, "error") if "error" in got else (ANSWERED[method], "result")
                 read(file, method, model, got[part], unknown)
     emit("decoded", unknown=sorted(unknown), **decoded)
