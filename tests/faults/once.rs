@@ -131,6 +131,8 @@ fn no_answers() -> Vec<Value> {
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "made-up"}}}),
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "decision-99"}}}),
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-99"}}}),
+        json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-+0"}}}),
+        json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-00"}}}),
         json!({"result": {"outcome": {"outcome": "selected"}}}),
         json!({"result": {"outcome": {"outcome": "cancelled"}}}),
         json!({"result": {"outcome": {"outcome": "surprise"}}}),
