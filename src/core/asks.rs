@@ -10,6 +10,7 @@ use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ThreadId, ToolCallId};
 use super::items::Opening;
+use super::questions::SKIP;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
@@ -130,11 +131,18 @@ impl Session {
         let Some(open) = self.asks.remove(&ask) else {
             return cx.out.anomaly(Anomaly::UnknownAnswer { what: "answer to a question" });
         };
-        if let Answer::Failed { message } = &answer {
-            let title = "The client could not ask you; Codex was told no".to_owned();
-            self.notice(cx, Severity::Warning, title, Some(message.clone()));
-        }
         let OpenAsk { request, item, kind, child } = open;
+        match &answer {
+            Answer::Failed { message } => {
+                let title = "The client could not ask you; Codex was told no".to_owned();
+                self.notice(cx, Severity::Warning, title, Some(message.clone()));
+            }
+            Answer::Selected(id) if !kind.offers(id) => {
+                let title = "The client chose an option that was not offered; Codex was told no".to_owned();
+                self.notice(cx, Severity::Warning, title, None);
+            }
+            Answer::Selected(_) | Answer::Accepted(_) | Answer::Declined | Answer::Cancelled => {}
+        }
         let answer = match kind {
             AskKind::Decisions(decisions) => {
                 let about = (item.as_ref(), child.as_ref());
@@ -288,6 +296,22 @@ impl Session {
 
     pub(super) fn call_subject(&self, item: &ItemId) -> Subject {
         Subject::Call(self.call_of(item).unwrap_or_else(|| ToolCallId::new(item.as_str())))
+    }
+}
+
+impl AskKind {
+    /// Whether this option was offered.
+    fn offers(&self, id: &str) -> bool {
+        let is_of = |n_options: usize| Self::option_of(id).is_some_and(|n| n < n_options);
+        match self {
+            Self::Decisions(decisions) => (0..decisions.len()).any(|n| decision_id(n) == id),
+            Self::Offered { answers, .. } => is_of(answers.len()),
+            Self::Questions { left, .. } => {
+                id == SKIP || left.first().is_some_and(|question| is_of(question.options.len()))
+            }
+            // They have none.
+            Self::QuestionForm | Self::Elicitation | Self::Page { .. } => false,
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use super::ids::{ItemId, Json, RequestId};
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{FinalStatus, Severity};
 
+/// The option that answers nothing.
+pub(super) const SKIP: &str = "skip";
 /// Said of a question whose answer must be seen by nobody.
 const SECRET: &str = "Codex asked for a secret, which a client would show and keep; it was left unanswered";
 const SECRET_ADVICE: &str =
@@ -248,7 +250,7 @@ fn as_permission(question: &Question, subject: Subject) -> Permission {
         })
         .collect();
     options.push(PermissionOption {
-        id: "skip".to_owned(),
+        id: SKIP.to_owned(),
         name: "Leave unanswered".to_owned(),
         kind: PermissionKind::RejectOnce,
     });

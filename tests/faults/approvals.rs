@@ -61,5 +61,8 @@ fn only_an_offered_allow_is_an_approval() {
         let is_told = rig.updates().any(|it| it.to_string().contains("could not ask you"));
         let is_failure = answer["error"]["code"] == -32603 || answer["result"] == json!({});
         rig.want(is_told == is_failure, &format!("{answer}: the user is told {is_told}"));
+        let is_told = rig.updates().any(|it| it.to_string().contains("was not offered"));
+        let is_made_up = answer["result"]["outcome"]["outcome"] == "selected";
+        rig.want(is_told == is_made_up, &format!("{answer}: the user is told {is_told}"));
     }
 }
