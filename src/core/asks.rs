@@ -14,6 +14,7 @@ use super::questions::SKIP;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
+use crate::background::standing::headline;
 
 /// An approval that Codex wants.
 pub(super) struct Approval {
@@ -373,15 +374,11 @@ fn option(n: usize, name: &str, kind: PermissionKind) -> PermissionOption {
 }
 
 pub(super) fn title(about: &CommandAsk, command: &str) -> String {
-    match (about, first_line(command)) {
+    match (about, headline(command).as_str()) {
         (CommandAsk::Network { host }, _) => format!("Allow network access to {host}?"),
         (CommandAsk::Run, "") => "Run a command?".to_owned(),
         (CommandAsk::Run, line) => format!("Run {line}?"),
         (CommandAsk::Input, "") => "Type into a running command?".to_owned(),
         (CommandAsk::Input, line) => format!("Type into {line}?"),
     }
-}
-
-fn first_line(command: &str) -> &str {
-    command.lines().next().unwrap_or_default()
 }
