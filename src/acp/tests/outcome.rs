@@ -395,6 +395,8 @@ fn answers_are_read() {
         (form(SCHEMA), json!({ "action": "cancel" }), Some(Answer::Cancelled)),
         (form(SCHEMA), json!({ "action": "_later" }), Some(Answer::Cancelled)),
         (form(SCHEMA), json!({ "action": 5 }), None),
+        (form(SCHEMA), json!({ "action": "accept", "content": "x" }), None),
+        (form(SCHEMA), json!({ "action": "accept", "content": ["x"] }), None),
     ];
     for hello in [HELLO_V1, HELLO_V2] {
         let mut edge = greeted(hello);
