@@ -54,6 +54,22 @@ fn the_title_of_a_question_is_one_line_that_fits() {
     rig.want(question["subject"]["command"] == json!(long), "the command is not whole");
 }
 
+/// What does not fit into its title is said below it.
+#[test]
+fn a_long_question_of_a_tool_server_is_whole() {
+    let mut rig = Rig::running(2);
+    let message = "Delete it?\nReally, all of it?";
+    let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}});
+    let params = json!({"threadId": crate::rig::SESSION, "turnId": "A", "serverName": "docs", "mode": "form",
+        "message": message, "requestedSchema": schema});
+    rig.codex(json!({"id": 900, "method": "mcpServer/elicitation/request", "params": params}));
+    let question = rig.told.iter().find(|it| it["method"] == "session/request_permission");
+    let question = question.expect("the user is asked")["params"].clone();
+    rig.want(question["title"] == "Delete it?", "the title is not one line");
+    let below = question["description"].as_str().unwrap_or_default();
+    rig.want(below.contains(message) && below.contains("docs"), "it is not whole");
+}
+
 /// Every final status that the call was given.
 fn ends<'a>(rig: &'a Rig, call: &str) -> Vec<&'a str> {
     let own = rig.updates().filter(|it| it["toolCallId"] == call);
