@@ -11,6 +11,7 @@ use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ThreadId, ToolCallId};
 use super::items::Opening;
 use super::questions::SKIP;
+use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
@@ -38,9 +39,10 @@ impl Session {
                     self.detach(cx, &item);
                     self.report(cx);
                 }
+                let title = title(&about, &command);
+                let item = self.asked_about(cx, item, &title);
                 let call = self.call_of(&item);
                 let terminal = self.terminal_of(&item);
-                let title = title(&about, &command);
                 let subject = Subject::Command { command, cwd, call, terminal };
                 self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
@@ -94,6 +96,18 @@ impl Session {
         let (kind, permission) = decisions(approval);
         let open = OpenAsk { request, item: Some(item), kind, child: None };
         self.put(cx, open, Ask::Permission(permission));
+    }
+
+    /// The item that a question about a command is put for. v1 asks about a call only: where the command has
+    /// none (it was asked about before we came), one that stands for the question, and ends with it.
+    fn asked_about(&mut self, cx: &mut Cx<'_>, item: ItemId, title: &str) -> ItemId {
+        if cx.version() == Version::V2 || self.ledger.get(&item).is_some() {
+            return item;
+        }
+        // Its own is for the command, which may come yet.
+        let stand_in = ItemId::new(format!("question-{}", cx.desk.next_key()));
+        self.show_call(cx, &stand_in, "request_approval", title);
+        stand_in
     }
 
     /// A question needs a call to refer to; where Codex has no item for it, one of ours.
