@@ -55,7 +55,12 @@ fn permission(result: &RawValue) -> Result<Answer, Misfit> {
 fn elicitation(result: &RawValue) -> Result<Answer, Misfit> {
     let ElicitationResult { action, content } = read(Some(result))?;
     Ok(match action.as_str() {
-        "accept" => Answer::Accepted(content.map(|it| FormAnswers(Json::trusted(it.get())))),
+        "accept" => match content {
+            Some(it) if !it.get().starts_with('{') => {
+                Answer::Failed { message: "unreadable answer: content is not an object".into() }
+            }
+            content => Answer::Accepted(content.map(|it| FormAnswers(Json::trusted(it.get())))),
+        },
         "decline" => Answer::Declined,
         _ => Answer::Cancelled,
     })

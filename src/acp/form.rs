@@ -8,12 +8,31 @@ use serde_json::{Map, Value, json};
 ///
 /// The schema crate leaves out what it cannot read; the number shows whether it did.
 pub(crate) fn object(schema: &Json) -> Option<(Value, usize)> {
-    let schema: Value = serde_json::from_str(schema.as_str()).ok()?;
-    let n_properties = match schema.get("properties") {
+    let mut schema: Value = serde_json::from_str(schema.as_str()).ok()?;
+    let n_properties = match schema.get_mut("properties") {
         None => 0,
-        Some(properties) => properties.as_object()?.len(),
+        Some(properties) => {
+            let properties = properties.as_object_mut()?;
+            properties.values_mut().for_each(name_values);
+            properties.len()
+        }
     };
     (schema.get("type")? == "object").then_some((schema, n_properties))
+}
+
+/// MCP has two ways to give the values of a choice names, ACP one of them.
+fn name_values(property: &mut Value) {
+    let list = |name: &str| property[name].as_array().cloned();
+    let (Some(values), Some(names)) = (list("enum"), list("enumNames")) else { return };
+    if values.len() != names.len() {
+        return;
+    }
+    let choices = values.iter().zip(&names).map(|(value, name)| json!({ "const": value, "title": name }));
+    property["oneOf"] = choices.collect();
+    if let Some(property) = property.as_object_mut() {
+        property.remove("enum");
+        property.remove("enumNames");
+    }
 }
 
 /// One string property per question id; one with options is a choice of labels, and where something else

@@ -101,7 +101,7 @@ impl Standing {
 }
 
 /// The first line, bounded.
-fn headline(text: &str) -> String {
+pub(crate) fn headline(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
     match line.char_indices().nth(TITLE) {
         Some((at, _)) => format!("{}…", &line[..at]),

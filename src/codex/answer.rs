@@ -83,7 +83,8 @@ fn encode_action(action: ElicitationAction) -> &'static str {
     }
 }
 
-// A form that is no object answers no question: Codex then tells the model so.
+// A form that is no object answers no question: Codex then tells the model so. Forms send what nobody
+// filled in as an empty text, which answers nothing either.
 fn encode_form(form: &Json) -> Map<String, Value> {
     match serde_json::from_str(form.as_str()) {
         Ok(Value::Object(fields)) => {
@@ -101,6 +102,7 @@ fn encode_form(form: &Json) -> Map<String, Value> {
 fn texts(value: Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
+        Value::String(text) if text.trim().is_empty() => Vec::new(),
         Value::String(text) => vec![text],
         Value::Array(values) => values.into_iter().flat_map(texts).collect(),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.to_string()],

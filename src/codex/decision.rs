@@ -1,6 +1,7 @@
 //! Decisions that Codex takes for an approval, with names for people.
 
 use super::misfit::decode_json;
+use super::place::one_line;
 use crate::core::asked::{Decision, DecisionKind};
 use crate::core::ids::Json;
 use serde::Deserialize;
@@ -52,7 +53,7 @@ fn decode_one(raw: &RawValue) -> Option<Decision> {
     let wire: WireAmendment = decode_json(raw).ok()?;
     let (kind, name) = match (wire.accept_with_execpolicy_amendment, wire.apply_network_policy_amendment) {
         (Some(policy), _) => {
-            let prefix = policy.execpolicy_amendment.join(" ");
+            let prefix = one_line(&policy.execpolicy_amendment.join(" "));
             (DecisionKind::AcceptAlways, format!("Always allow commands that start with `{prefix}`"))
         }
         (None, Some(policy)) => match policy.network_policy_amendment {

@@ -12,7 +12,7 @@ use super::ids::{RequestId, SessionId, Tick};
 use super::link::Purpose;
 use super::login::Login;
 use super::prompts::refusal;
-use super::request::{Place, Reply, Ticket, Version};
+use super::request::{Place, Ticket, Version};
 use super::sign_in::SignIn;
 use super::timer::Timer;
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl Account {
 impl Core {
     /// Opens at once with an account, else when it is known that there is one.
     pub(super) fn admit(&mut self, now: Tick, opening: Opening, out: &mut Effects) {
-        if self.account.is_good || self.account.gateway.is_some() {
+        let is_enough = self.account.gateway.is_some() && !matches!(opening, Opening::Confirm(_));
+        if self.account.is_good || is_enough {
             return self.enter(now, opening, out);
         }
         self.account.held.push(opening);
@@ -290,7 +291,7 @@ impl Core {
                 }
             }
             Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),
-            Opening::Confirm(ticket) => out.respond(ticket, Reply::SignedIn),
+            Opening::Confirm(ticket) => self.signed_in(ticket, out),
             Opening::Prompt(barred) => self.let_in(now, barred, out),
         }
     }

@@ -10,9 +10,12 @@ use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ThreadId, ToolCallId};
 use super::items::Opening;
+use super::questions::SKIP;
+use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
+use crate::background::standing::headline;
 
 /// An approval that Codex wants.
 pub(super) struct Approval {
@@ -36,9 +39,10 @@ impl Session {
                     self.detach(cx, &item);
                     self.report(cx);
                 }
+                let title = title(&about, &command);
+                let item = self.asked_about(cx, item, &title);
                 let call = self.call_of(&item);
                 let terminal = self.terminal_of(&item);
-                let title = title(&about, &command);
                 let subject = Subject::Command { command, cwd, call, terminal };
                 self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
@@ -94,6 +98,18 @@ impl Session {
         self.put(cx, open, Ask::Permission(permission));
     }
 
+    /// The item that a question about a command is put for. v1 asks about a call only: where the command has
+    /// none (it was asked about before we came), one that stands for the question, and ends with it.
+    fn asked_about(&mut self, cx: &mut Cx<'_>, item: ItemId, title: &str) -> ItemId {
+        if cx.version() == Version::V2 || self.ledger.get(&item).is_some() {
+            return item;
+        }
+        // Its own is for the command, which may come yet.
+        let stand_in = ItemId::new(format!("question-{}", cx.desk.next_key()));
+        self.show_call(cx, &stand_in, "request_approval", title);
+        stand_in
+    }
+
     /// A question needs a call to refer to; where Codex has no item for it, one of ours.
     pub(super) fn show_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, name: &str, title: &str) {
         if self.ledger.get(item).is_some() {
@@ -130,11 +146,18 @@ impl Session {
         let Some(open) = self.asks.remove(&ask) else {
             return cx.out.anomaly(Anomaly::UnknownAnswer { what: "answer to a question" });
         };
-        if let Answer::Failed { message } = &answer {
-            let title = "The client could not ask you; Codex was told no".to_owned();
-            self.notice(cx, Severity::Warning, title, Some(message.clone()));
-        }
         let OpenAsk { request, item, kind, child } = open;
+        match &answer {
+            Answer::Failed { message } => {
+                let title = "The client could not ask you; Codex was told no".to_owned();
+                self.notice(cx, Severity::Warning, title, Some(message.clone()));
+            }
+            Answer::Selected(id) if !kind.offers(id) => {
+                let title = "The client chose an option that was not offered; Codex was told no".to_owned();
+                self.notice(cx, Severity::Warning, title, None);
+            }
+            Answer::Selected(_) | Answer::Accepted(_) | Answer::Declined | Answer::Cancelled => {}
+        }
         let answer = match kind {
             AskKind::Decisions(decisions) => {
                 let about = (item.as_ref(), child.as_ref());
@@ -291,6 +314,22 @@ impl Session {
     }
 }
 
+impl AskKind {
+    /// Whether this option was offered.
+    fn offers(&self, id: &str) -> bool {
+        let is_of = |n_options: usize| Self::option_of(id).is_some_and(|n| n < n_options);
+        match self {
+            Self::Decisions(decisions) => (0..decisions.len()).any(|n| decision_id(n) == id),
+            Self::Offered { answers, .. } => is_of(answers.len()),
+            Self::Questions { left, .. } => {
+                id == SKIP || left.first().is_some_and(|question| is_of(question.options.len()))
+            }
+            // They have none.
+            Self::QuestionForm | Self::Elicitation | Self::Page { .. } => false,
+        }
+    }
+}
+
 impl DecisionKind {
     fn order(self) -> u8 {
         match self {
@@ -349,15 +388,11 @@ fn option(n: usize, name: &str, kind: PermissionKind) -> PermissionOption {
 }
 
 pub(super) fn title(about: &CommandAsk, command: &str) -> String {
-    match (about, first_line(command)) {
+    match (about, headline(command).as_str()) {
         (CommandAsk::Network { host }, _) => format!("Allow network access to {host}?"),
         (CommandAsk::Run, "") => "Run a command?".to_owned(),
         (CommandAsk::Run, line) => format!("Run {line}?"),
         (CommandAsk::Input, "") => "Type into a running command?".to_owned(),
         (CommandAsk::Input, line) => format!("Type into {line}?"),
     }
-}
-
-fn first_line(command: &str) -> &str {
-    command.lines().next().unwrap_or_default()
 }

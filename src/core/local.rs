@@ -23,6 +23,8 @@ use crate::background::ledger::{Call, Work};
 const BEGINNING: usize = 6;
 /// How long an answer waits for what runs, in ms.
 const SURVEY_BOUND: u64 = 2_000;
+/// v1: opens what still comes of a turn that is being cut off.
+const CUT_OFF: &str = "*What Codex was doing without a prompt is being ended.*\n\n";
 
 /// The local prompts of a session.
 #[derive(Debug, Default)]
@@ -249,8 +251,10 @@ impl Session {
             return;
         }
         self.woken = false;
-        if matches!(self.front, Front::Active(_)) {
-            self.say_woken(cx);
+        match &self.front {
+            Front::Active(turn) if turn.cancelled => self.open_by_itself(cx, CUT_OFF),
+            Front::Active(_) => self.say_woken(cx),
+            Front::Idle | Front::Starting { .. } => {}
         }
     }
 

@@ -115,7 +115,6 @@ impl Core {
         if let Some(gateway) = gateway {
             return self.use_gateway(now, ticket, gateway, out);
         }
-        self.account.gateway = None;
         let key = |key: &Option<_>| key.clone().map(LoginKind::ApiKey);
         let kind = match method {
             SignIn::Browser => Some(LoginKind::Browser),
@@ -296,9 +295,18 @@ impl Core {
         (self.account.is_good, self.account.is_missing) = (true, false);
         self.account.has_signed_out = false;
         if let Whose::Client(ticket) = whose {
-            out.respond(ticket, Reply::SignedIn);
+            self.signed_in(ticket, out);
         }
         self.enter_all(now, out);
+    }
+
+    /// The client has signed in with an account, and no gateway that it gave before is used any more.
+    pub(super) fn signed_in(&mut self, ticket: Ticket, out: &mut Effects) {
+        // It may be unknown whether it has: then nothing is given up.
+        if self.account.is_good {
+            self.account.gateway = None;
+        }
+        out.respond(ticket, Reply::SignedIn);
     }
 
     fn login_failed(&mut self, whose: Whose, why: &str, out: &mut Effects) {

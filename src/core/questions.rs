@@ -9,7 +9,10 @@ use super::effect::Effect;
 use super::ids::{ItemId, Json, RequestId};
 use super::session::{AskKind, OpenAsk, Session};
 use super::update::{FinalStatus, Severity};
+use crate::background::standing::headline;
 
+/// The option that answers nothing.
+pub(super) const SKIP: &str = "skip";
 /// Said of a question whose answer must be seen by nobody.
 const SECRET: &str = "Codex asked for a secret, which a client would show and keep; it was left unanswered";
 const SECRET_ADVICE: &str =
@@ -176,6 +179,7 @@ impl Session {
         mut offers: Vec<(String, PermissionKind, CodexAnswer)>,
     ) {
         offers.push(("Decline".to_owned(), PermissionKind::RejectOnce, refused(ElicitationAction::Decline)));
+        let (title, description) = headed(title, description);
         let mut options = Vec::new();
         let mut answers = Vec::new();
         for (n, (name, kind, answer)) in offers.into_iter().enumerate() {
@@ -248,16 +252,22 @@ fn as_permission(question: &Question, subject: Subject) -> Permission {
         })
         .collect();
     options.push(PermissionOption {
-        id: "skip".to_owned(),
+        id: SKIP.to_owned(),
         name: "Leave unanswered".to_owned(),
         kind: PermissionKind::RejectOnce,
     });
-    Permission {
-        title: question.question.clone(),
-        description: Some(question.header.clone()).filter(|text| !text.is_empty()),
-        subject,
-        options,
+    let header = Some(question.header.clone()).filter(|text| !text.is_empty());
+    let (title, description) = headed(question.question.clone(), header);
+    Permission { title, description, subject, options }
+}
+
+/// A title is one line; a text that is more is said below it.
+fn headed(text: String, below: Option<String>) -> (String, Option<String>) {
+    let title = headline(&text);
+    if title == text.trim() {
+        return (title, below);
     }
+    (title, Some(below.into_iter().fold(text, |all, it| format!("{all}\n{it}"))))
 }
 
 fn accepted(content: Json, persist: Option<String>) -> CodexAnswer {

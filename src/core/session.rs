@@ -409,6 +409,8 @@ impl AskKind {
 
     /// Which option of a choice has this id.
     pub(crate) fn option_of(id: &str) -> Option<usize> {
-        id.strip_prefix("answer-")?.parse().ok()
+        let n = id.strip_prefix("answer-")?.parse().ok()?;
+        // A number can be written in many ways, and only one was offered.
+        (Self::option_id(n) == id).then_some(n)
     }
 }

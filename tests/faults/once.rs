@@ -131,6 +131,8 @@ fn no_answers() -> Vec<Value> {
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "made-up"}}}),
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "decision-99"}}}),
         json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-99"}}}),
+        json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-+0"}}}),
+        json!({"result": {"outcome": {"outcome": "selected", "optionId": "answer-00"}}}),
         json!({"result": {"outcome": {"outcome": "selected"}}}),
         json!({"result": {"outcome": {"outcome": "cancelled"}}}),
         json!({"result": {"outcome": {"outcome": "surprise"}}}),
@@ -252,8 +254,17 @@ fn what_is_asked_again_on_a_resume_is_put_once_and_answered_once() {
         let asked = questions(&rig);
         rig.want(asked.len() == 1, &case.told("put once"));
         rig.want(rig.answer("res").is_some(), &case.told("the resume is answered"));
+        let call = asked[0]["params"]["toolCall"]["toolCallId"].clone();
+        let statuses = |rig: &Rig| {
+            let its = rig.updates().filter(|it| !call.is_null() && it["toolCallId"] == call);
+            its.map(|it| it["status"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        rig.want(call.is_null() || !statuses(&rig).is_empty(), &case.told("about a call that nobody knows"));
         reply(&mut rig, &asked[0], &yes(&asked[0]));
         let answers = answers(&rig, FIRST);
         rig.want(answers.len() == 1 && is_yes(&answers[0]), &case.told(&format!("{answers:?}")));
+        // A call that was only there for the question.
+        let is_left = statuses(&rig).last().is_some_and(|it| it != "completed");
+        rig.want(!is_left, &case.told("its call is left open"));
     }
 }

@@ -92,6 +92,46 @@ fn what_codex_says_of_a_cancelled_login_is_no_second_answer() {
     rig.want(rig.answer("again").is_some_and(|it| it["result"] == json!({})), "its own end");
 }
 
+/// What the client has to work with is given up for something else only when it has that.
+#[test]
+fn a_gateway_outlives_a_sign_in_that_failed_and_no_other() {
+    let capabilities =
+        json!({"elicitation": {"url": {}}, "auth": {"terminal": {}, "_meta": {"gateway": true}}});
+    let mut rig = Rig::greeted_with(2, &capabilities);
+    rig.ok("initialize", json!({"userAgent": "codex/1"}));
+    rig.ok("model/list", json!({"data": [], "nextCursor": null}));
+    rig.ok("account/read", nobody());
+    let gateway = json!({"baseUrl": "https://gateway.example/v1", "headers": {}});
+    rig.request("give", "auth/login", json!({"methodId": "gateway", "_meta": {"gateway": gateway}}));
+    let is_used = |rig: &mut Rig, id: &str| {
+        rig.request(id, "session/new", json!({"cwd": "/w"}));
+        rig.call("thread/start").to_string().contains("gateway.example")
+    };
+    let is_its = is_used(&mut rig, "one");
+    rig.want(is_its, "the gateway is not used");
+    login(&mut rig, "fails");
+    page(&mut rig, "one");
+    completed(&mut rig, "one", false);
+    rig.want(rig.answer("fails").is_some_and(|it| it["error"]["code"] == -32000), "no failure");
+    login(&mut rig, "cancelled");
+    page(&mut rig, "two");
+    rig.cancel_request("cancelled");
+    rig.request("nobody", "auth/login", json!({"methodId": "codex-login"}));
+    rig.ok("account/read", nobody());
+    rig.pass(2_000, &json!([]));
+    rig.ok("account/read", nobody());
+    rig.ok("config/read", json!({"config": {}}));
+    rig.want(rig.answer("nobody").is_some_and(|it| it["error"]["code"] == -32000), "it is believed");
+    let is_its = is_used(&mut rig, "two");
+    rig.want(is_its, "it is forgotten for nothing");
+    login(&mut rig, "works");
+    page(&mut rig, "three");
+    completed(&mut rig, "three", true);
+    rig.want(rig.answer("works").is_some_and(|it| it["result"] == json!({})), "its own end");
+    let is_its = is_used(&mut rig, "three");
+    rig.want(!is_its, "the account is not used");
+}
+
 #[test]
 fn a_login_that_is_cancelled_before_it_has_an_id_is_cancelled_with_it() {
     let mut rig = with_pages();

@@ -301,3 +301,22 @@ fn a_queued_message_after_a_refused_prompt_opens_with_a_line() {
     rig.turn("R");
     rig.want(lines(&rig) == 2, "a prompt was answered since");
 }
+
+/// v1: a turn that is being cut off does not go on, and must not be said to.
+#[test]
+fn a_goal_that_is_cleared_is_not_said_to_go_on() {
+    let mut rig = Rig::open(1);
+    rig.goal(None, "active");
+    rig.turn("G");
+    let from = rig.updates().count();
+    let prompt = json!([{"type": "text", "text": "/goal clear"}]);
+    rig.request("p1", "session/prompt", json!({"sessionId": SESSION, "prompt": prompt}));
+    rig.want(rig.answer("p1").is_some(), "answered at once");
+    rig.ok("thread/goal/clear", json!({"cleared": true}));
+    rig.notify("thread/goal/cleared", json!({}));
+    rig.ok("turn/interrupt", json!({}));
+    rig.done("G", "interrupted");
+    let texts = rig.updates().skip(from).filter_map(|it| it["content"]["text"].as_str());
+    let texts = texts.collect::<String>();
+    rig.want(texts.contains("is being ended") && !texts.contains("goes on"), &texts);
+}

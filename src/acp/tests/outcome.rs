@@ -254,6 +254,19 @@ fn asked(edge: &mut Edge, id: i64, question: &Ask) -> Value {
 }
 
 #[test]
+fn the_names_of_values_are_shown() {
+    let schema =
+        r#"{"type":"object","properties":{"e":{"type":"string","enum":["a","b"],"enumNames":["A!","B!"]}}}"#;
+    for hello in [HELLO_V1, HELLO_V2] {
+        let line = asked(&mut greeted(hello), 1, &form(schema));
+        assert_eq!(
+            line["params"]["requestedSchema"]["properties"]["e"],
+            json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A!" }, { "const": "b", "title": "B!" }] })
+        );
+    }
+}
+
+#[test]
 fn v2_questions() {
     let mut edge = greeted(HELLO_V2);
     let line = asked(&mut edge, 1, &permission(command()));
@@ -395,6 +408,8 @@ fn answers_are_read() {
         (form(SCHEMA), json!({ "action": "cancel" }), Some(Answer::Cancelled)),
         (form(SCHEMA), json!({ "action": "_later" }), Some(Answer::Cancelled)),
         (form(SCHEMA), json!({ "action": 5 }), None),
+        (form(SCHEMA), json!({ "action": "accept", "content": "x" }), None),
+        (form(SCHEMA), json!({ "action": "accept", "content": ["x"] }), None),
     ];
     for hello in [HELLO_V1, HELLO_V2] {
         let mut edge = greeted(hello);

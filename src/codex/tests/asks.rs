@@ -283,6 +283,10 @@ fn questions_are_answered_by_id() {
         form(r#"{"q1":"A","q1/other":"or C"}"#),
         r#"{"id":0,"result":{"answers":{"q1":{"answers":["A","or C"]}}}}"#
     );
+    assert_eq!(
+        form(r#"{"q1":"A","q1/other":"","q2":" "}"#),
+        r#"{"id":0,"result":{"answers":{"q1":{"answers":["A"]},"q2":{"answers":[]}}}}"#
+    );
     assert_eq!(form("[]"), r#"{"id":0,"result":{"answers":{}}}"#);
 }
 
