@@ -226,7 +226,8 @@ async fn a_review_cannot_begin(version: Version) {
             Version::V1 => client.outcome(turn.answer).await?.expect_err("it fails")["message"].clone(),
             Version::V2 => {
                 ensure!(session.finish(&turn).await? == "error", "the review did not fail");
-                let of_end = |it: &Value| (it["stopReason"] == "error").then(|| it["error"]["message"].clone());
+                let of_end =
+                    |it: &Value| (it["stopReason"] == "error").then(|| it["error"]["message"].clone());
                 session.update("error of the review", turn.from, of_end).await?
             }
         };
