@@ -6,6 +6,7 @@ mod account;
 mod answer;
 mod ask;
 mod bound;
+mod causes;
 mod command;
 mod decision;
 mod diff;

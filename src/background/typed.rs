@@ -22,6 +22,7 @@ impl Typed {
         let mut line: String = text.chars().take(MAX).flat_map(visible).collect();
         if line.len() > MAX {
             line.truncate(line.floor_char_boundary(MAX));
+            self.is_cut = true;
         }
         self.is_cut |= text.chars().nth(MAX).is_some();
         self.n_bytes += line.len();
@@ -67,6 +68,16 @@ mod tests {
         typed.push("ls `a`\n");
         typed.push("\u{3}\u{1b}[A\t\u{7f}");
         assert_eq!(typed.markdown().as_deref(), Some("Typed:\n\n    ls `a`⏎\n    ^C^[[A⇥^?"));
+    }
+
+    #[test]
+    fn what_is_cut_is_said_to_be() {
+        for long in ["é".repeat(MAX - 1), "\u{3}".repeat(MAX - 1), "x".repeat(MAX + 1)] {
+            let mut typed = Typed::default();
+            typed.push(&long);
+            let shown = typed.markdown().unwrap();
+            assert!(shown.starts_with("Typed (some of it is left out):"), "{}", &shown[..40]);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The requests of slash commands on Codex's wire, and the answers to them.
 
 use super::bound::long;
+use super::causes::causes;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::rate_limit::WireLimit;
@@ -134,7 +135,7 @@ fn server(wire: WireServer) -> McpServerState {
         state: wire.runtime_status,
         auth: wire.auth_status,
         tools: wire.tools.into_keys().collect(),
-        error: wire.tools_error.map(|it| one_line(&it)),
+        error: wire.tools_error.map(|it| causes(&it)),
     }
 }
 

@@ -165,6 +165,10 @@ impl Session {
                 let heard = std::mem::take(heard);
                 self.status(cx, heard)
             }
+            Some(Need::Codex { task: Task::Mcp, .. }) => format!(
+                "Codex has not answered within {} s, as it does not while a tool server is starting. Say it again later.",
+                TOLD_BOUND / 1_000
+            ),
             Some(Need::Codex { .. }) => format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000),
             Some(Need::Thread(_)) => "Codex has not loaded the session again.".to_owned(),
             Some(Need::Nothing | Need::Survey(_)) | None => return,

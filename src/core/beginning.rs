@@ -2,9 +2,10 @@
 //! and those that are an ordinary prompt in other words.
 
 use super::asking::refused;
-use super::codex::{Choices, CodexError, CodexReply, CodexRequest};
+use super::codex::{Choices, CodexError, CodexReply, CodexRequest, TurnEnd};
 use super::cx::Cx;
 use super::effect::Anomaly;
+use super::fault::Fault;
 use super::ids::{MessageId, PromptKey, TurnId};
 use super::inquiry::{Inquiry, Told};
 use super::link::Purpose;
@@ -13,7 +14,7 @@ use super::rules::CollaborationMode;
 use super::session::Session;
 use super::slash::{self, Slash, Start, Task};
 use super::status::grouped;
-use super::turn::Front;
+use super::turn::{Front, Turn};
 use super::update::{StopReason, Update};
 
 const INIT: &str = "Write a file AGENTS.md at the root of this project, for coding agents that come to it without \
@@ -158,6 +159,28 @@ impl Session {
                 self.close_if_done(cx);
             }
         }
+    }
+
+    /// Whether a review was asked for and its reviewer does not work yet.
+    pub(crate) fn review_is_starting(&self) -> bool {
+        matches!(self.own, Some(Own::Review(None))) && !matches!(self.front, Front::Idle)
+    }
+
+    /// Codex took a review and cannot begin it, such as outside of a repository: it says so and then tells
+    /// neither a start nor an end of the turn.
+    pub(crate) fn review_failed(&mut self, cx: &mut Cx<'_>, fault: Fault) {
+        let mut turn = match std::mem::replace(&mut self.front, Front::Idle) {
+            Front::Active(turn) => turn,
+            Front::Starting { cancelled, waiting, choices: _ } => {
+                let mut turn = Turn::new(None, waiting);
+                turn.cancelled = cancelled;
+                turn
+            }
+            Front::Idle => return,
+        };
+        turn.ended = Some(TurnEnd::Failed(fault));
+        self.front = Front::Active(turn);
+        self.finish_turn(cx);
     }
 
     /// Codex refused to begin it: said, and the prompt is over.

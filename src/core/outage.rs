@@ -20,6 +20,9 @@ pub(crate) struct Outages {
 impl Session {
     /// `error` of a turn: one line for all retries of an outage, the last word for the end.
     pub(crate) fn turn_error(&mut self, cx: &mut Cx<'_>, fault: Fault, will_retry: bool) {
+        if !will_retry && self.review_is_starting() {
+            return self.review_failed(cx, fault);
+        }
         let Front::Active(turn) = &mut self.front else { return self.report_error(cx, &fault) };
         if !will_retry {
             turn.error = Some(fault);

@@ -133,11 +133,13 @@ pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     let name = word.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/'))?;
-    let is_line = texts.next().is_none() && !text.contains('\n');
+    let is_one = texts.next().is_none();
+    let is_line = is_one && !text.contains('\n');
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     Some(match name {
         "init" => Slash::Init,
         "plan" => Slash::Plan(some(rest)),
+        "goal" if is_one => Slash::Task(Task::Goal(goal(rest))),
         _ if !is_line && is_own(name) => return None,
         "ps" if rest.is_empty() => Slash::Ps,
         "ps" => Slash::Misused("`/ps` takes no argument"),
@@ -157,17 +159,20 @@ pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
         "model" => Slash::Choice("model", some(rest)),
         "mode" => Slash::Choice("mode", some(rest)),
         "review" => review(rest),
-        "goal" => Slash::Task(Task::Goal(match rest {
-            "" => GoalAct::Show,
-            "pause" => GoalAct::Pause,
-            "resume" => GoalAct::Resume,
-            "clear" => GoalAct::Clear,
-            objective => GoalAct::Set(objective.to_owned()),
-        })),
         "rename" if rest.is_empty() => Slash::Misused("`/rename` takes the new title"),
         "rename" => Slash::Task(Task::Rename(rest.to_owned())),
         _ => Slash::Other { name: name.to_owned(), rest: rest.to_owned(), is_line },
     })
+}
+
+fn goal(rest: &str) -> GoalAct {
+    match rest {
+        "" => GoalAct::Show,
+        "pause" => GoalAct::Pause,
+        "resume" => GoalAct::Resume,
+        "clear" => GoalAct::Clear,
+        objective => GoalAct::Set(objective.to_owned()),
+    }
 }
 
 fn stop(rest: &str) -> Slash {
@@ -269,6 +274,10 @@ mod tests {
     fn what_takes_a_text_takes_lines() {
         assert_eq!(of("/plan\n a\n b"), Some(Slash::Plan(Some("a\n b".to_owned()))));
         assert_eq!(of("/plan"), Some(Slash::Plan(None)));
+        let goal = |text: &str| Some(Slash::Task(Task::Goal(GoalAct::Set(text.to_owned()))));
+        assert_eq!(of("/goal mend it\n\n- and test it"), goal("mend it\n\n- and test it"));
+        let texts = ["/goal mend it", "please"].map(|text| PromptPart::Text(text.to_owned()));
+        assert_eq!(parse(&texts), None);
         let skill = Slash::Other { name: "greet".to_owned(), rest: "a\nb".to_owned(), is_line: false };
         assert_eq!(of("/greet a\nb"), Some(skill));
     }

@@ -16,6 +16,7 @@ in_both_versions!(
     status_and_choices,
     compacted,
     reviewed,
+    a_review_cannot_begin,
     a_review_is_cut_off,
     differences,
     tool_servers,
@@ -207,6 +208,31 @@ async fn reviewed(version: Version) {
         }
         has(&local(stage, &session, "/review main").await?, &["`/review` takes nothing, `branch NAME`"]);
         // The session goes on as ever.
+        let turn = session.turn(&Script::new().step(say("and on")).prompt("go")).await?;
+        has(&said(&session, turn.from), &["and on"]);
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Codex says so, and tells no end of the turn that it promised.
+async fn a_review_cannot_begin(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let turn = session.prompt("/review branch main");
+        let message = match version {
+            Version::V1 => client.outcome(turn.answer).await?.expect_err("it fails")["message"].clone(),
+            Version::V2 => {
+                ensure!(session.finish(&turn).await? == "error", "the review did not fail");
+                let of_end =
+                    |it: &Value| (it["stopReason"] == "error").then(|| it["error"]["message"].clone());
+                session.update("error of the review", turn.from, of_end).await?
+            }
+        };
+        has(message.as_str().unwrap_or_default(), &["is not a git repository"]);
+        session.at_rest().await?;
         let turn = session.turn(&Script::new().step(say("and on")).prompt("go")).await?;
         has(&said(&session, turn.from), &["and on"]);
         client.end().await?;

@@ -1,6 +1,7 @@
 //! What people should read: errors and warnings.
 
 use crate::codex::bound::bounded;
+use crate::codex::causes::causes;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::core::codex::Event;
 use crate::core::fault::{Fault, FaultKind};
@@ -9,9 +10,6 @@ use crate::core::update::Severity;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-
-/// Characters of an error of a tool server that are shown.
-const ERROR_MAX: usize = 300;
 
 /// `TurnError` of the wire.
 #[derive(Deserialize)]
@@ -114,7 +112,7 @@ pub(super) fn tool_server(method: &str, params: &RawValue) -> Result<Event, Misf
         ("failed", Some("reauthenticationRequired")) => {
             Some("It has to be signed in to again: run `codex mcp login` with its name".to_owned())
         }
-        ("failed", _) => Some(shortened(wire.error.unwrap_or_default())),
+        ("failed", _) => Some(causes(&wire.error.unwrap_or_default())),
         // Under way, or given up by Codex itself.
         _ => return Ok(Event::Ignored { method: method.to_owned() }),
     };
@@ -124,15 +122,6 @@ pub(super) fn tool_server(method: &str, params: &RawValue) -> Result<Event, Misf
         }
         None => Ok(Event::Ignored { method: method.to_owned() }),
     }
-}
-
-/// Codex quotes whole chains of causes, type names included.
-fn shortened(mut text: String) -> String {
-    if let Some((cut, _)) = text.char_indices().nth(ERROR_MAX) {
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
 }
 
 #[derive(Deserialize)]

@@ -76,7 +76,7 @@ fn servers_and_skills_are_read_with_what_is_wrong_with_them() {
         state: Some("failed".to_owned()),
         auth: "oAuth".to_owned(),
         tools: vec!["a".to_owned(), "b".to_owned()],
-        error: Some("no".to_owned()),
+        error: Some("no file".to_owned()),
     };
     assert_eq!(
         reply,
