@@ -166,7 +166,9 @@ async fn a_turn_is_shared(version: Version) {
         let running =
             |it: &Value| (it["sessionUpdate"] == "state_update" && it["state"] == "running").then_some(());
         theirs.update("running", from, running).await?;
-        let steering = theirs.prompt("and be quick");
+        // The model answers to the newest message, which this one may be at either of its steps.
+        let quick = Script::new().step(say("Built."));
+        let steering = theirs.prompt(&quick.prompt("and be quick"));
         let inserted = other.outcome(steering.answer);
         stage.signal_file("go")?;
         assert_eq!(mine.finish(&turn).await?, "end_turn");

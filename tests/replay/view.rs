@@ -9,7 +9,7 @@ use testkit::belief::Version;
 const CLEAR: &str = "\u{1b}[2J\u{1b}[3J\u{1b}[H";
 
 /// Stands in v1 before a text that replaces what was streamed.
-pub(crate) const CORRECTED: &str = "\n\n*(corrected)*\n\n";
+pub(super) const CORRECTED: &str = "\n\n*(corrected)*\n\n";
 
 /// Entries by kind and id, in order of their appearance.
 #[derive(Clone, Debug, Default, PartialEq)]
