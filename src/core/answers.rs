@@ -56,7 +56,7 @@ impl Core {
                 self.forked(now, ticket, &session, place, result, out);
             }
             Purpose::Shelve { ticket, session, shelf } => self.shelved(ticket, session, shelf, result, out),
-            Purpose::Find { ticket, session } => self.found_on_shelf(ticket, session, result, out),
+            Purpose::Find { ticket, failure } => self.found_on_shelf(ticket, failure, result, out),
             Purpose::Title { ticket, session, title } => titled(ticket, &session, title, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {

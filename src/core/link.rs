@@ -74,7 +74,7 @@ pub(crate) enum Purpose {
     /// Is it there already where it was to be put?
     Find {
         ticket: Ticket,
-        session: SessionId,
+        failure: Failure,
     },
     /// `session/set_title`.
     Title {

@@ -263,7 +263,7 @@ pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, er
     let says = |words: &str| text.contains(words);
     if is_unknown(error) {
         Failure::UnknownSession(session)
-    } else if says("active writer") {
+    } else if is_held(error) {
         Failure::HeldElsewhere(session)
     } else if says("is archived") {
         Failure::Archived(session)
@@ -272,6 +272,11 @@ pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, er
     } else {
         refusal(method, error)
     }
+}
+
+/// Whether some process writes the thread.
+pub(crate) fn is_held(error: &CodexError) -> bool {
+    error.message.to_ascii_lowercase().contains("active writer")
 }
 
 /// Whether Codex has no such thread. Of one that it cannot read it says other things, with another code.

@@ -8,7 +8,7 @@ use super::effect::Effects;
 use super::failure::Failure;
 use super::ids::{SessionId, Tick};
 use super::link::Purpose;
-use super::opening::{is_unknown, open_failure};
+use super::opening::{is_held, is_unknown, open_failure};
 use super::request::{Archived, Reply, SessionEntry, Shelf, Ticket};
 
 /// Sessions per page of `session/list`.
@@ -131,10 +131,14 @@ impl Core {
             // It is gone, which is what was asked for.
             Shelf::Deleted if is_unknown(&error) => out.respond(ticket, Reply::Shelved),
             // It may be there already: Codex says the same of that.
-            Shelf::Archive | Shelf::Open if is_unknown(&error) => {
+            // And whoever writes a thread keeps Codex from looking, ourselves included.
+            Shelf::Archive | Shelf::Open
+                if is_unknown(&error) || (shelf == Shelf::Open && is_held(&error)) =>
+            {
+                let failure = open_failure(shelf.method(), Some(&session), &error);
                 let thread = self.renewals.thread(&session);
                 let request = CodexRequest::ThreadFind { thread, archived: shelf == Shelf::Archive };
-                self.link.call(Purpose::Find { ticket, session }, request, out);
+                self.link.call(Purpose::Find { ticket, failure }, request, out);
             }
             Shelf::Deleted if error.message.contains("still references it") => {
                 out.refuse(ticket, Failure::HasForks(session));
@@ -149,7 +153,7 @@ impl Core {
     pub(super) fn found_on_shelf(
         &mut self,
         ticket: Ticket,
-        session: SessionId,
+        failure: Failure,
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
@@ -158,7 +162,7 @@ impl Core {
                 out.respond(ticket, Reply::Shelved);
             }
             // An id that is no id is unknown too.
-            Ok(_) | Err(_) => out.refuse(ticket, Failure::UnknownSession(session)),
+            Ok(_) | Err(_) => out.refuse(ticket, failure),
         }
     }
 

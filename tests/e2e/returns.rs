@@ -267,6 +267,12 @@ async fn copied_titled_and_put_away(version: Version) {
             "{list}"
         );
 
+        // It is in no archive, open or not, and nothing is to be done.
+        request(&client, "session/unarchive", id.clone()).await?;
+        session.until_listed(&["dev"]).await?;
+        request(&client, "session/close", json!({"sessionId": fork.id})).await?;
+        request(&client, "session/unarchive", json!({"sessionId": fork.id})).await?;
+
         // Archived: its work is stopped, and it is in no ordinary list.
         request(&client, "session/archive", id.clone()).await?;
         session.until_dead().await?;
