@@ -191,11 +191,12 @@ impl Session {
     }
 
     /// A prompt was with the app-server, which had not said what became of it.
-    fn stop_starting(&mut self) {
+    pub(super) fn stop_starting(&mut self) {
         let Front::Starting { cancelled, waiting, choices } = &mut self.front else { return };
         let (cancelled, waiting, choices) = (*cancelled, std::mem::take(waiting), std::mem::take(choices));
         self.chosen.give_back(choices);
         self.front = Front::Idle;
+        // A turn of its own has no prompt that could be refused: it ends with the app-server.
         if !waiting.is_empty() || self.own.is_some() {
             let mut turn = Turn::new(None, waiting);
             turn.cancelled = cancelled;

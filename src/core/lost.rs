@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::fault::Fault;
 use super::ids::Generation;
 use super::session::{History, Session, Tie};
-use super::turn::{Front, Turn};
+use super::turn::Front;
 use super::update::{CallChange, EndedBy, FinalStatus, Severity};
 
 impl Session {
@@ -44,18 +44,7 @@ impl Session {
         if was_running && !cx.link.is_retired() && self.kin.is_none() {
             self.notice(cx, Severity::Error, failure.to_string(), None);
         }
-        if let Front::Starting { cancelled, waiting, choices } = &mut self.front {
-            let (cancelled, waiting, choices) =
-                (*cancelled, std::mem::take(waiting), std::mem::take(choices));
-            self.chosen.give_back(choices);
-            self.front = Front::Idle;
-            // A turn of its own has no prompt that could be refused: it ends with the app-server.
-            if !waiting.is_empty() || self.own.is_some() {
-                let mut turn = Turn::new(None, waiting);
-                turn.cancelled = cancelled;
-                self.front = Front::Active(turn);
-            }
-        }
+        self.stop_starting();
         if !matches!(self.front, Front::Active(_)) {
             self.own = None;
         }
