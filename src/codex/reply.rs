@@ -257,8 +257,8 @@ fn kinship(wire: WireKin<'_>) -> Kinship {
     };
     Kinship {
         parent,
-        nickname: wire.agent_nickname.or(nickname),
-        name: path.as_deref().and_then(task_name),
+        nickname: wire.agent_nickname.or(nickname).map(bounded),
+        name: path.map(bounded).as_deref().and_then(task_name),
         cwd: wire.cwd,
     }
 }

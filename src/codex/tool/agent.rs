@@ -75,7 +75,8 @@ pub(super) struct WireActivity {
 
 /// `subAgentActivity`: one moment in a subagent's life; the input says which agent.
 pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolItem {
-    let agent = wire.agent_path.strip_prefix("/root/").unwrap_or(&wire.agent_path);
+    let (thread, path) = (bounded(wire.agent_thread_id), bounded(wire.agent_path));
+    let agent = path.strip_prefix("/root/").unwrap_or(&path);
     let title = match wire.kind.as_str() {
         "started" => format!("Subagent {agent} started"),
         "interacted" => format!("Subagent {agent} got a message"),
@@ -84,16 +85,11 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
         other => format!("Subagent {agent}: {other}"),
     };
     let act = if wire.kind == "completed" { CrewAct::Ends } else { CrewAct::Uses };
-    let crew = Crew {
-        act,
-        threads: vec![ThreadId::new(&wire.agent_thread_id)],
-        name: task_name(&wire.agent_path),
-        task: None,
-    };
+    let crew = Crew { act, threads: vec![ThreadId::new(&thread)], name: task_name(&path), task: None };
     let input = serde_json::json!({
         "kind": bounded(wire.kind),
-        "agentThreadId": bounded(wire.agent_thread_id),
-        "agentPath": bounded(wire.agent_path),
+        "agentThreadId": thread,
+        "agentPath": path,
         "model": wire.model.map(bounded),
     });
     ToolItem {
