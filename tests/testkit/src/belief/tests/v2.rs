@@ -146,7 +146,7 @@ fn list_rules() {
     let works = json!({"state": "running", "background": []});
     assert_eq!(check([announced(works), listed()]), ["mirror-differs"]);
     assert_eq!(check([announced(json!({"state": "idle", "background": []})), listed()]), ["listed-ended"]);
-    assert_eq!(check([listed()]), ["listed-unannounced"]);
+    assert_eq!(check([listed()]), ["unannounced-session", "listed-unannounced"]);
 }
 
 #[test]
