@@ -46,7 +46,7 @@ async fn a_busy_command(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let cmd = format!("(while :; do :; done) & touch up-cmd; {}; kill $!", wait_for("go"));
+        let cmd = format!("(ulimit -t 60; while :; do :; done) & touch up-cmd; {}; kill $!", wait_for("go"));
         start(stage, &session, "cmd", &cmd).await?;
         let told = until(&session, "cmd", |it| it["cpuPercent"].as_u64() > Some(0)).await?;
         assert_eq!(pid(&told)?, session.leader("cmd")?);

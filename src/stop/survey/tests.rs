@@ -52,7 +52,7 @@ impl Drop for Rig {
 #[test]
 fn each_command_is_found_with_its_cost() {
     let mut rig = Rig::new();
-    let busy = rig.start("busy", "echo; while :; do :; done");
+    let busy = rig.start("busy", "ulimit -t 60; echo; while :; do :; done");
     let quiet = rig.start("quiet", "sleep 1000 & echo; wait");
     // On a crowded machine the loop may get no time between two looks, the other may still be busy with its
     // start at the first, and its child be in the middle of its exec at the second.
@@ -72,7 +72,7 @@ fn each_command_is_found_with_its_cost() {
     assert_eq!((one.pid, one.processes), (busy, 1), "{found:?}");
     assert_eq!(other.pid, quiet, "{found:?}");
     assert!(one.memory > 100 << 10, "{found:?}");
-    assert_eq!(one.line, "sh -c echo; while :; do :; done");
+    assert_eq!(one.line, "sh -c ulimit -t 60; echo; while :; do :; done");
 }
 
 #[test]

@@ -130,8 +130,9 @@ fn an_idle_command_is_told_once() {
     let first = rig.until(ONE, |_| true);
     assert_eq!((first.pid, first.processes), (pid, 1));
     assert!(first.memory > 0 && first.started > 0, "{first:?}");
+    // The limit of CPU time (s) ends the loop where a test that was killed leaves it behind.
     // Many measures of an idle command fit between two of a busy one.
-    rig.start("busy", "echo up; while :; do :; done");
+    rig.start("busy", "ulimit -t 60; echo up; while :; do :; done");
     let mut n_idle = 0;
     for n in 0..5 {
         let busy = WatchId(100 + n);
@@ -153,7 +154,10 @@ fn an_idle_command_is_told_once() {
 #[test]
 fn a_busy_child_shows() {
     let mut rig = Rig::new();
-    let pid = rig.start("busy", "sh -c 'while :; do :; done' & child=$!; echo up; read line; kill $child");
+    let pid = rig.start(
+        "busy",
+        "ulimit -t 60; sh -c 'while :; do :; done' & child=$!; echo up; read line; kill $child",
+    );
     rig.begin(ONE, "busy");
     let busy = rig.until(ONE, |it| it.cpu_percent > 0 && it.processes == 2);
     assert_eq!(busy.pid, pid);
