@@ -6,8 +6,6 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
-#[path = "faults/children.rs"]
-mod children;
 #[path = "faults/commands.rs"]
 mod commands;
 #[path = "faults/connected.rs"]
@@ -40,5 +38,7 @@ mod shelves;
 mod signin;
 #[path = "faults/standing.rs"]
 mod standing;
+#[path = "faults/subagents.rs"]
+mod subagents;
 #[path = "faults/watches.rs"]
 mod watches;

@@ -12,11 +12,11 @@ use super::turn::WireTurn;
 use crate::core::codex::{
     CodexReply, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
-use crate::core::crew::{Kinship, task_name};
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::models::{Model, Tier};
 use crate::core::request::ThreadEntry;
+use crate::core::subagents::collab::{Descent, task_name};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -54,7 +54,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         }
         "thread/read" => {
             let WireRead { thread } = decode_json(result)?;
-            Ok(CodexReply::Kinship(kinship(thread)))
+            Ok(CodexReply::Descent(descent(thread)))
         }
         "thread/items/list" => {
             let WirePage::<WireEntry<'_>> { data, next_cursor } = decode_json(result)?;
@@ -214,12 +214,12 @@ fn title(thread: &WireThread) -> Option<String> {
 #[derive(Deserialize)]
 struct WireRead<'a> {
     #[serde(borrow)]
-    thread: WireKin<'a>,
+    thread: WireDescent<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireKin<'a> {
+struct WireDescent<'a> {
     #[serde(default)]
     cwd: String,
     agent_nickname: Option<String>,
@@ -248,14 +248,14 @@ struct WireSpawn {
 }
 
 // Any other kind of source has no parent whose user it works for.
-fn kinship(wire: WireKin<'_>) -> Kinship {
+fn descent(wire: WireDescent<'_>) -> Descent {
     let source = wire.source.and_then(|it| decode_json::<WireSource<'_>>(it).ok()?.sub_agent);
     let spawn = source.and_then(|it| decode_json::<WireSubAgent>(it).ok()?.thread_spawn);
     let (parent, path, nickname) = match spawn {
         Some(it) => (Some(ThreadId::new(it.parent_thread_id)), it.agent_path, it.agent_nickname),
         None => (None, None, None),
     };
-    Kinship {
+    Descent {
         parent,
         nickname: wire.agent_nickname.or(nickname).map(bounded),
         name: path.map(bounded).as_deref().and_then(task_name),

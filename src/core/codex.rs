@@ -2,13 +2,13 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+mod event_thread;
 mod item;
 
 pub use item::{CommandItem, CommandSource, Item, ItemKind, ItemStatus, ToolItem};
 pub(crate) use item::{REVIEW, REVIEW_STARTS};
 
 use super::asked::CodexAsk;
-use super::crew::Kinship;
 use super::fault::Fault;
 use super::gateway::Gateway;
 use super::goals::Goal;
@@ -23,6 +23,7 @@ use super::queued::QueuedMessage;
 use super::request::{Instructions, McpServer, PromptPart, Shelf, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
+use super::subagents::collab::Descent;
 use super::update::{Diff, PlanEntry, Severity};
 use std::sync::Arc;
 
@@ -207,7 +208,7 @@ pub enum CodexReply {
         next: Option<String>,
     },
     /// `thread/read`.
-    Kinship(Kinship),
+    Descent(Descent),
     Items {
         items: Vec<HistoryItem>,
         next: Option<String>,

@@ -1,6 +1,5 @@
 //! What a session may touch besides itself, during one step.
 
-use super::children::Children;
 use super::effect::Effects;
 use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
@@ -8,6 +7,7 @@ use super::link::Link;
 use super::models::Catalogue;
 use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
+use super::subagents::threads::Subagents;
 use super::sweeper::Sweeper;
 use super::timer::Timers;
 use super::update::{Snapshot, Update};
@@ -22,7 +22,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) timers: &'a mut Timers,
     pub(crate) desk: &'a mut Desk,
     pub(crate) sweeper: &'a mut Sweeper,
-    pub(crate) children: &'a Children,
+    pub(crate) subagents: &'a Subagents,
     pub(crate) models: &'a Catalogue,
     pub(crate) client: &'a ClientProfile,
     pub(crate) settings: &'a Settings,
@@ -62,7 +62,7 @@ pub(crate) enum News {
     /// A subagent's client was told this state.
     State {
         parent: SessionId,
-        kid: SessionId,
+        child: SessionId,
         snapshot: Snapshot,
     },
     /// What was held back of a session is out: its subagents follow.
@@ -76,16 +76,16 @@ pub(crate) enum News {
     },
     /// `/stop` of a subagent at work, and of a command in the background of one.
     Cancel {
-        kid: SessionId,
+        child: SessionId,
     },
     Stop {
-        kid: SessionId,
+        child: SessionId,
         item: ItemId,
     },
     /// An update of such a subagent.
-    Folded {
+    ShowInCall {
         root: SessionId,
-        kid: SessionId,
+        child: SessionId,
         update: Update,
     },
 }

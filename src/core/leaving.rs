@@ -75,7 +75,7 @@ impl Core {
                 | Purpose::Models
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
-                | Purpose::Kinship { .. }
+                | Purpose::Descent { .. }
                 | Purpose::Replay { .. }
                 | Purpose::CatchUp { .. }
                 | Purpose::IsLoaded { .. }
@@ -105,7 +105,7 @@ impl Core {
             self.sessions.remove(&session);
             out.refuse(ticket, failure.clone());
         }
-        self.children.lost();
+        self.subagents.lost();
         if self.link.address().is_some() {
             return self.connection_lost(now, &failure, was_running, out);
         }

@@ -95,7 +95,7 @@ pub(crate) enum Purpose {
         session: SessionId,
     },
     /// Whose subagent a thread is.
-    Kinship {
+    Descent {
         thread: ThreadId,
     },
     /// One page of the history for a replay.

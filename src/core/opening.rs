@@ -144,7 +144,7 @@ impl Session {
         for update in self.held.replace(Vec::new()).into_iter().flatten() {
             self.emit_ahead(cx, update);
         }
-        self.reannounce_kids(cx);
+        self.reannounce_children(cx);
     }
 
     /// Which permission profiles there are depends on the directory; nothing waits for it.
@@ -229,7 +229,7 @@ impl Session {
     pub(crate) fn joined(&mut self, cx: &mut Cx<'_>) {
         self.tie = Tie::Loaded;
         // A subagent has neither a goal nor a queue nor commands of its own.
-        let is_persons = self.kin.is_none();
+        let is_persons = self.lineage.is_none();
         if is_persons {
             self.read_standing(cx);
         }

@@ -10,17 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Thread {
     /// Whether this is a child of it, at whatever depth.
     pub(crate) fn has_child(&self, thread: &str) -> bool {
-        self.kin.has(thread)
+        self.subagents.has(thread)
     }
 
     /// Items of the commands that run in a child.
     pub(crate) fn live_in_child(&self, thread: &str) -> Option<BTreeSet<String>> {
-        self.kin.live(thread)
+        self.subagents.live(thread)
     }
 
     /// Children that work, or have something at work.
     pub(crate) fn children_at_work(&self) -> BTreeSet<String> {
-        self.kin.at_work()
+        self.subagents.at_work()
     }
 
     /// Answers a request about a child.
@@ -32,18 +32,18 @@ impl Thread {
             }
             Gate::ThreadStart | Gate::TurnStart | Gate::Clean | Gate::Answer { .. } => false,
         });
-        self.kin.request(method, params, recorded.map(|segment| segment.lines))
+        self.subagents.request(method, params, recorded.map(|segment| segment.lines))
     }
 
     /// Of lines that are not sent yet, whether this one still comes after this child was cut off.
     pub(crate) fn outlives_child(&self, child: &str, line: &Value) -> bool {
-        line["params"]["threadId"] != child || self.kin.outlives(line, Some(child))
+        line["params"]["threadId"] != child || self.subagents.outlives(line, Some(child))
     }
 }
 
 /// All children of a thread, at every depth.
 #[derive(Debug, Default)]
-pub(super) struct Kin {
+pub(super) struct Subagents {
     children: BTreeMap<String, Child>,
     /// Parent and path of a child, by the recording.
     births: BTreeMap<String, (String, String)>,
@@ -59,20 +59,20 @@ struct Child {
     ended_turns: BTreeSet<String>,
 }
 
-impl Kin {
+impl Subagents {
     /// Who is whose child, by all lines that will come.
     pub(super) fn of<'a>(lines: impl Iterator<Item = &'a Value>) -> Self {
-        let mut kin = Self::default();
+        let mut subagents = Self::default();
         for line in lines {
             let (parent, item) = (&line["params"]["threadId"], &line["params"]["item"]);
             let path = item["agentPath"].as_str().unwrap_or_default();
             let named = item["receiverThreadIds"].as_array().into_iter().flatten();
             for child in named.chain([&item["agentThreadId"]]).filter_map(Value::as_str) {
                 let birth = (parent.as_str().unwrap_or_default().to_owned(), path.to_owned());
-                kin.births.entry(child.to_owned()).or_insert(birth);
+                subagents.births.entry(child.to_owned()).or_insert(birth);
             }
         }
-        kin
+        subagents
     }
 
     pub(super) fn has(&self, thread: &str) -> bool {
@@ -130,10 +130,10 @@ impl Kin {
     }
 
     /// A line about a child; whether it is really sent.
-    pub(super) fn hears(&mut self, line: &Value) -> bool {
+    pub(super) fn observe(&mut self, line: &Value) -> bool {
         let (method, params) = (line["method"].as_str().unwrap_or_default(), &line["params"]);
         let Some(thread) = params["threadId"].as_str().filter(|thread| self.has(thread)) else { return true };
-        self.children.entry(thread.to_owned()).or_default().hears(method, params)
+        self.children.entry(thread.to_owned()).or_default().observe(method, params)
     }
 
     /// The answer to a request about a child, and what follows.
@@ -209,7 +209,7 @@ impl Child {
         self.ended_turns.extend(self.turn.take());
     }
 
-    fn hears(&mut self, method: &str, params: &Value) -> bool {
+    fn observe(&mut self, method: &str, params: &Value) -> bool {
         let item = &params["item"];
         let id = item["id"].as_str().or_else(|| params["itemId"].as_str()).unwrap_or_default().to_owned();
         let is_command = item["type"] == "commandExecution";

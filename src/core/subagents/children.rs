@@ -2,30 +2,30 @@
 //!
 //! The list of the session is made of what was mirrored here, and of nothing else.
 
-use super::codex::{ItemKind, ToolItem};
-use super::crew::{Crew, CrewAct};
-use super::cx::{Cx, News};
-use super::ids::{ItemId, MessageId, SessionId, TurnId};
-use super::session::Session;
-use super::turn::Front;
-use super::update::{CallContent, Content, Snapshot, State, SubagentChange, Update};
+use crate::core::codex::{ItemKind, ToolItem};
+use crate::core::cx::{Cx, News};
+use crate::core::ids::{ItemId, MessageId, SessionId, TurnId};
+use crate::core::session::Session;
+use crate::core::subagents::collab::{CollabAct, CollabCall};
+use crate::core::turn::Front;
+use crate::core::update::{CallContent, Content, Snapshot, State, SubagentChange, Update};
 use std::collections::BTreeMap;
 
 /// What the session of a subagent has beside any other.
 #[derive(Debug)]
-pub(crate) struct Kin {
+pub(crate) struct Lineage {
     /// Session that it works for.
     pub(crate) parent: SessionId,
     /// The session of a person at the top.
     pub(crate) root: SessionId,
     /// The client knows no such sessions: all of it is shown in a call of the root.
-    pub(crate) is_folded: bool,
+    pub(crate) is_in_call: bool,
 }
 
 /// The subagents of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Kids {
-    kids: BTreeMap<SessionId, Kid>,
+pub(crate) struct Children {
+    by_session: BTreeMap<SessionId, Child>,
     n_seen: u32,
     /// Subagents that an open call waits for, by the call.
     waits: BTreeMap<ItemId, Vec<SessionId>>,
@@ -33,17 +33,17 @@ pub(crate) struct Kids {
 
 /// One subagent.
 #[derive(Debug)]
-struct Kid {
+struct Child {
     /// Order of appearance.
     order: u32,
-    face: Face,
+    identity: Identity,
     /// What its client was told last.
     snapshot: Snapshot,
 }
 
 /// How a subagent is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Face {
+pub(crate) struct Identity {
     pub(crate) nickname: Option<String>,
     /// Name of its task.
     pub(crate) name: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Face {
     pub(crate) cwd: Option<String>,
 }
 
-impl Face {
+impl Identity {
     /// Empty where it has no name.
     fn name(&self) -> String {
         match (&self.name, &self.nickname) {
@@ -79,96 +79,103 @@ impl Face {
     }
 }
 
-impl Kids {
+impl Children {
     /// Whether none is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kids.is_empty()
+        self.by_session.is_empty()
     }
 
     /// Those that are at work, or have something running, and that no call waits for (V2-69).
     pub(crate) fn listed(&self) -> Vec<SessionId> {
         let is_awaited = |id: &SessionId| self.waits.values().any(|awaited| awaited.contains(id));
-        let mut listed: Vec<_> =
-            self.kids.iter().filter(|(id, kid)| is_live(&kid.snapshot) && !is_awaited(id)).collect();
-        listed.sort_by_key(|(_, kid)| kid.order);
+        let mut listed: Vec<_> = self
+            .by_session
+            .iter()
+            .filter(|(id, child)| is_live(&child.snapshot) && !is_awaited(id))
+            .collect();
+        listed.sort_by_key(|(_, child)| child.order);
         listed.into_iter().map(|(id, _)| id.clone()).collect()
     }
 
     /// All of them, in order of appearance.
     pub(crate) fn all(&self) -> Vec<SessionId> {
-        let mut all: Vec<_> = self.kids.iter().collect();
-        all.sort_by_key(|(_, kid)| kid.order);
+        let mut all: Vec<_> = self.by_session.iter().collect();
+        all.sort_by_key(|(_, child)| child.order);
         all.into_iter().map(|(id, _)| id.clone()).collect()
     }
 }
 
 impl Session {
     /// Announces a subagent of this session: nothing with its id may come before.
-    pub(crate) fn adopt(&mut self, cx: &mut Cx<'_>, kid: &SessionId, face: Face) {
-        self.kids.n_seen += 1;
+    pub(crate) fn announce_child(&mut self, cx: &mut Cx<'_>, child: &SessionId, identity: Identity) {
+        self.children.n_seen += 1;
         let snapshot = Snapshot { state: State::Idle(None), background: Vec::new() };
-        self.kids.kids.insert(kid.clone(), Kid { order: self.kids.n_seen, face, snapshot });
-        if let Some(update) = self.portrait(kid) {
-            self.emit_of_kid(cx, update);
+        self.children
+            .by_session
+            .insert(child.clone(), Child { order: self.children.n_seen, identity, snapshot });
+        if let Some(update) = self.child_in_full(child) {
+            self.emit_of_child(cx, update);
         }
     }
 
     /// More is known of a subagent.
-    pub(crate) fn kid_described(&mut self, cx: &mut Cx<'_>, kid: &SessionId, more: Face) {
-        let Some(known) = self.kids.kids.get_mut(kid) else { return };
-        if known.face.learn(more) {
-            let face = known.face.clone();
+    pub(crate) fn child_described(&mut self, cx: &mut Cx<'_>, child: &SessionId, more: Identity) {
+        let Some(known) = self.children.by_session.get_mut(child) else { return };
+        if known.identity.learn(more) {
+            let identity = known.identity.clone();
             let change = SubagentChange {
-                session: kid.clone(),
-                title: Some(face.title()),
-                description: face.task,
-                cwd: face.cwd,
+                session: child.clone(),
+                title: Some(identity.title()),
+                description: identity.task,
+                cwd: identity.cwd,
                 can_cancel: None,
                 state: None,
             };
-            self.emit_of_kid(cx, change);
+            self.emit_of_child(cx, change);
         }
     }
 
     /// A subagent's own session was told this state: the same is told here (V2-82).
-    pub(crate) fn mirror(&mut self, cx: &mut Cx<'_>, kid: &SessionId, snapshot: Snapshot) {
-        let Some(known) = self.kids.kids.get_mut(kid) else { return };
+    pub(crate) fn mirror_child(&mut self, cx: &mut Cx<'_>, child: &SessionId, snapshot: Snapshot) {
+        let Some(known) = self.children.by_session.get_mut(child) else { return };
         known.snapshot = snapshot.clone();
         let change = SubagentChange {
-            session: kid.clone(),
+            session: child.clone(),
             title: None,
             description: None,
             cwd: None,
             can_cancel: None,
             state: Some(snapshot),
         };
-        self.emit_of_kid(cx, change);
+        self.emit_of_child(cx, change);
         self.report(cx);
     }
 
     /// The session of a subagent is closed.
-    pub(crate) fn kid_closed(&mut self, cx: &mut Cx<'_>, kid: &SessionId) {
-        self.kids.kids.remove(kid);
+    pub(crate) fn child_closed(&mut self, cx: &mut Cx<'_>, child: &SessionId) {
+        self.children.by_session.remove(child);
         self.report(cx);
         self.close_if_done(cx);
     }
 
     /// All of a subagent that the client may have to be told again.
-    pub(crate) fn portrait(&self, kid: &SessionId) -> Option<SubagentChange> {
-        let known = self.kids.kids.get(kid)?;
+    pub(crate) fn child_in_full(&self, child: &SessionId) -> Option<SubagentChange> {
+        let known = self.children.by_session.get(child)?;
         Some(SubagentChange {
-            session: kid.clone(),
-            title: Some(known.face.title()),
-            description: known.face.task.clone(),
-            cwd: known.face.cwd.clone(),
+            session: child.clone(),
+            title: Some(known.identity.title()),
+            description: known.identity.task.clone(),
+            cwd: known.identity.cwd.clone(),
             can_cancel: Some(true),
             state: Some(known.snapshot.clone()),
         })
     }
 
     /// A resume tells the subagents again.
-    pub(crate) fn reannounce_kids(&mut self, cx: &mut Cx<'_>) {
-        for change in self.kids.all().iter().filter_map(|kid| self.portrait(kid)).collect::<Vec<_>>() {
+    pub(crate) fn reannounce_children(&mut self, cx: &mut Cx<'_>) {
+        for change in
+            self.children.all().iter().filter_map(|child| self.child_in_full(child)).collect::<Vec<_>>()
+        {
             if cx.client.subagents {
                 self.emit_ahead(cx, Update::Subagent(change));
             }
@@ -177,46 +184,46 @@ impl Session {
 
     /// The end of a subagent is told by its state; a call that says so would stand in no turn.
     pub(crate) fn is_told_by_state(&self, cx: &Cx<'_>, tool: &ToolItem) -> bool {
-        let Some(crew) = &tool.crew else { return false };
-        let is_moment = crew.act == CrewAct::Ends && tool.name == "subAgentActivity";
-        is_moment && (self.replaying || crew.threads.iter().all(|thread| cx.children.is_announced(thread)))
+        let Some(collab) = &tool.collab else { return false };
+        let is_moment = collab.act == CollabAct::Ends && tool.name == "subAgentActivity";
+        is_moment && (self.replaying || collab.threads.iter().all(|thread| cx.subagents.is_announced(thread)))
     }
 
-    pub(crate) fn kid_name(&self, kid: &SessionId) -> Option<String> {
-        self.kids.kids.get(kid).map(|kid| kid.face.name())
+    pub(crate) fn child_name(&self, child: &SessionId) -> Option<String> {
+        self.children.by_session.get(child).map(|child| child.identity.name())
     }
 
-    fn emit_of_kid(&mut self, cx: &mut Cx<'_>, change: SubagentChange) {
+    fn emit_of_child(&mut self, cx: &mut Cx<'_>, change: SubagentChange) {
         if cx.client.subagents {
             self.emit(cx, Update::Subagent(change));
         }
     }
 
     /// A call that has to do with subagents begins: while it waits for some, they are in nobody's background.
-    pub(crate) fn crew_called(&mut self, item: &ItemId, crew: &Crew) {
-        if crew.act == CrewAct::Waits && !crew.threads.is_empty() {
-            let awaited = crew.threads.iter().map(SessionId::of).collect();
-            self.kids.waits.insert(item.clone(), awaited);
+    pub(crate) fn collab_started(&mut self, item: &ItemId, collab: &CollabCall) {
+        if collab.act == CollabAct::Waits && !collab.threads.is_empty() {
+            let awaited = collab.threads.iter().map(SessionId::of).collect();
+            self.children.waits.insert(item.clone(), awaited);
         }
     }
 
     /// A call is over.
-    pub(crate) fn crew_answered(&mut self, item: &ItemId) {
-        self.kids.waits.remove(item);
+    pub(crate) fn collab_ended(&mut self, item: &ItemId) {
+        self.children.waits.remove(item);
     }
 
     /// The sessions that such a call is about, as far as the client knows them.
-    pub(crate) fn crew_content(&self, cx: &Cx<'_>, crew: &Crew) -> Vec<CallContent> {
+    pub(crate) fn collab_content(&self, cx: &Cx<'_>, collab: &CollabCall) -> Vec<CallContent> {
         if !cx.client.subagents || self.replaying {
             return Vec::new();
         }
-        let known = crew.threads.iter().filter(|thread| cx.children.is_announced(thread));
+        let known = collab.threads.iter().filter(|thread| cx.subagents.is_announced(thread));
         known.map(|thread| CallContent::Session(SessionId::of(thread))).collect()
     }
 
     /// What a subagent was told, where Codex shows it.
-    pub(crate) fn told_by_parent(&mut self, cx: &mut Cx<'_>, message: MessageId, content: Vec<Content>) {
-        if let Some(Kin { parent, .. }) = &self.kin {
+    pub(crate) fn instructed(&mut self, cx: &mut Cx<'_>, message: MessageId, content: Vec<Content>) {
+        if let Some(Lineage { parent, .. }) = &self.lineage {
             let from = parent.clone();
             self.emit(cx, Update::SessionMessage { message, from, content });
         }
@@ -226,7 +233,7 @@ impl Session {
     pub(crate) fn joins_unseen_turn(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemKind) {
         // The end of a subagent of its own may come long after the turn that it names.
         let is_of_old = match item {
-            ItemKind::Tool(tool) => tool.crew.as_ref().is_some_and(|crew| crew.act == CrewAct::Ends),
+            ItemKind::Tool(tool) => tool.collab.as_ref().is_some_and(|collab| collab.act == CollabAct::Ends),
             ItemKind::UserMessage { .. }
             | ItemKind::AgentMessage { .. }
             | ItemKind::Reasoning { .. }
@@ -236,7 +243,7 @@ impl Session {
             | ItemKind::FileChange { .. }
             | ItemKind::Hidden => false,
         };
-        let may_join = self.kin.is_some() && matches!(self.front, Front::Idle) && !self.replaying;
+        let may_join = self.lineage.is_some() && matches!(self.front, Front::Idle) && !self.replaying;
         if may_join && !is_of_old && !self.is_over(turn) {
             self.turn_is(cx, turn.clone());
             self.turn_runs(cx);
@@ -250,9 +257,9 @@ impl Session {
 
     /// A state goes to the client, and to the parent of a subagent in the same words.
     pub(crate) fn tell_state(&mut self, cx: &mut Cx<'_>, snapshot: Snapshot) {
-        if let Some(kin) = &self.kin {
-            let (parent, kid) = (kin.parent.clone(), self.id.clone());
-            cx.desk.news.push_back(News::State { parent, kid, snapshot: snapshot.clone() });
+        if let Some(lineage) = &self.lineage {
+            let (parent, child) = (lineage.parent.clone(), self.id.clone());
+            cx.desk.news.push_back(News::State { parent, child, snapshot: snapshot.clone() });
         }
         self.emit(cx, Update::State(snapshot));
     }

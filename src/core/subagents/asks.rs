@@ -2,14 +2,14 @@
 //!
 //! A subagent of a client that knows none, and what Codex does for a session by itself.
 
-use super::ask::{Ask, Subject};
-use super::asked::CodexAsk;
-use super::asks::{self, Approval};
-use super::cx::Cx;
-use super::ids::{ItemId, RequestId, ThreadId};
-use super::request::Version;
-use super::session::{OpenAsk, Session};
-use super::update::Severity;
+use crate::core::ask::{Ask, Subject};
+use crate::core::asked::CodexAsk;
+use crate::core::asks::{self, Approval};
+use crate::core::cx::Cx;
+use crate::core::ids::{ItemId, RequestId, ThreadId};
+use crate::core::request::Version;
+use crate::core::session::{OpenAsk, Session};
+use crate::core::update::Severity;
 
 impl Session {
     /// A request about a child of this session. It never makes the session wait for its user: the
