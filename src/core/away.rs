@@ -231,7 +231,7 @@ impl Session {
         self.stop_waiting(cx, &failure);
         self.locals_lost(cx, &failure, true);
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, failure);
+            resuming.refuse(failure, cx.out);
         }
         self.release_answers(cx);
         if self.tie == Tie::Loaded {

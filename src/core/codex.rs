@@ -94,6 +94,8 @@ pub enum CodexRequest {
     ThreadPut { thread: ThreadId, shelf: Shelf },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32, archived: bool },
+    /// `thread/list` of the subagents of a thread, at every depth, oldest first.
+    ThreadDescendants { thread: ThreadId, cursor: Option<String> },
     /// `thread/list` of this one thread: is it among the archived, or among the others?
     ThreadFind { thread: ThreadId, archived: bool },
     /// `thread/turns/list`, oldest first: their names, or all of them where Codex keeps no items.

@@ -1,6 +1,7 @@
 //! What a session may touch besides itself, during one step.
 
 use super::effect::Effects;
+use super::failure::Failure;
 use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
@@ -64,6 +65,20 @@ pub(crate) enum News {
         parent: SessionId,
         child: SessionId,
         snapshot: Snapshot,
+    },
+    /// The thread of a session that comes back is loaded: its subagents are named.
+    Associate {
+        root: SessionId,
+    },
+    /// The history of a session that comes back is told: its subagents are brought back.
+    Restore {
+        root: SessionId,
+    },
+    /// A subagent is back, or is not, for this reason.
+    Back {
+        child: SessionId,
+        snapshot: Snapshot,
+        failure: Option<Failure>,
     },
     /// What was held back of a session is out: its subagents follow.
     Released {

@@ -76,6 +76,8 @@ impl Core {
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
                 | Purpose::Descent { .. }
+                | Purpose::Descendants { .. }
+                | Purpose::Restore { .. }
                 | Purpose::Replay { .. }
                 | Purpose::CatchUp { .. }
                 | Purpose::IsLoaded { .. }
@@ -173,7 +175,7 @@ impl Core {
         }
         for (session, resuming) in std::mem::take(&mut self.late_resumes) {
             match self.leaving {
-                Some(_) => out.refuse(resuming.ticket, failure.clone()),
+                Some(_) => resuming.refuse(failure.clone(), out),
                 None => self.resume_session(now, &session, resuming, out),
             }
         }

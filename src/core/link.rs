@@ -11,7 +11,7 @@ use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
 use super::queued::QueuedMessage;
-use super::request::{Archived, Place, Shelf, Ticket};
+use super::request::{Archived, Place, Shelf, ThreadEntry, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deaths within `CRASH_WINDOW` after which we stop starting it.
@@ -92,6 +92,15 @@ pub(crate) enum Purpose {
     },
     /// Another thread in place of one that Codex had not saved.
     Renew {
+        session: SessionId,
+    },
+    /// One page of the subagents of a session that comes back; these are known.
+    Descendants {
+        session: SessionId,
+        known: Vec<ThreadEntry>,
+    },
+    /// A subagent of a session that comes back: its thread is joined.
+    Restore {
         session: SessionId,
     },
     /// Whose subagent a thread is.

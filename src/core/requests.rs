@@ -127,7 +127,7 @@ impl Core {
             || self.sessions.get(session).is_some_and(|it| it.resuming.is_some() || it.closing.is_some());
         if is_busy {
             let message = "this session is being resumed or closed already; wait for that answer";
-            return out.refuse(resuming.ticket, Failure::InvalidRequest(message.to_owned()));
+            return resuming.refuse(Failure::InvalidRequest(message.to_owned()), out);
         }
         // What the lost app-server left is not swept yet: its ends have to be told first.
         if !self.losses.is_empty() {
@@ -135,7 +135,7 @@ impl Core {
             return;
         }
         if let Err(failure) = self.link.ensure(now, out) {
-            return out.refuse(resuming.ticket, failure);
+            return resuming.refuse(failure, out);
         }
         self.arriving.insert(session.clone(), resuming);
         self.with(now, session, out, |session, cx| session.returns(cx));
@@ -151,14 +151,14 @@ impl Core {
         self.late_resumes = late;
         let given_up: Vec<(SessionId, Resuming)> = given_up;
         for (_, resuming) in given_up {
-            out.refuse(resuming.ticket, Failure::Cancelled);
+            resuming.refuse(Failure::Cancelled, out);
         }
     }
 
     /// A resume whose thread is not loaded comes to nothing; a session that was open stays so.
     pub(super) fn refuse_arriving(&mut self, session: &SessionId, failure: &Failure, out: &mut Effects) {
         if let Some(resuming) = self.arriving.remove(session) {
-            out.refuse(resuming.ticket, failure.clone());
+            resuming.refuse(failure.clone(), out);
             self.staying.push(session.clone());
         }
     }

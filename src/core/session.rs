@@ -24,8 +24,10 @@ use super::shown::Shown;
 use super::skills::Skills;
 use super::standing::Reads;
 use super::stopping::Closing;
+use super::subagents::asks::Asker;
 use super::subagents::call::SubagentCalls;
 use super::subagents::children::{Children, Lineage};
+use super::subagents::restore::Restoring;
 use super::texts::Texts;
 use super::told::Untold;
 use super::turn::Front;
@@ -117,6 +119,10 @@ pub(crate) struct Session {
     /// What is shown of subagents that have no session at the client, and the calls that do.
     pub(crate) subagent_calls: SubagentCalls,
     pub(crate) open_subagent_calls: BTreeSet<ItemId>,
+    /// Its subagents, while they are being brought back.
+    pub(crate) restoring: Restoring,
+    /// While a question of another thread is being put to the user of this session.
+    pub(crate) asker: Option<Asker>,
     reported: Snapshot,
 }
 
@@ -155,7 +161,7 @@ pub(crate) struct OpenAsk {
     pub(crate) item: Option<ItemId>,
     pub(crate) kind: AskKind,
     /// The subagent that asks; `None` for the thread itself.
-    pub(crate) child: Option<ThreadId>,
+    pub(crate) child: Option<Asker>,
 }
 
 /// How an answer is turned into Codex's.
@@ -228,6 +234,8 @@ impl Session {
             children: Children::default(),
             subagent_calls: SubagentCalls::default(),
             open_subagent_calls: BTreeSet::new(),
+            restoring: Restoring::default(),
+            asker: None,
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -235,9 +243,9 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
-        if let Some(Lineage { root, is_in_call: true, .. }) = &self.lineage {
-            let (root, child) = (root.clone(), self.id.clone());
-            return cx.desk.news.push_back(News::ShowInCall { root, child, update });
+        if self.is_in_call() {
+            self.shown.note(&update);
+            return self.emit_ahead(cx, update);
         }
         let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
         if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
@@ -280,6 +288,10 @@ impl Session {
 
     /// Sends an update ahead of what is held back: a replay.
     pub(crate) fn emit_ahead(&self, cx: &mut Cx<'_>, update: Update) {
+        if let Some(Lineage { root, is_in_call: true, .. }) = &self.lineage {
+            let (root, child) = (root.clone(), self.id.clone());
+            return cx.desk.news.push_back(News::ShowInCall { root, child, update });
+        }
         cx.out.update(&self.id, update);
     }
 
@@ -349,7 +361,7 @@ impl Session {
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        self.reported = snapshot.clone();
+        self.reported.clone_from(&snapshot);
         // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
             *reason = Some(stop);
@@ -357,7 +369,7 @@ impl Session {
         self.emit_ahead(cx, Update::State(snapshot));
     }
 
-    fn snapshot(&self) -> Snapshot {
+    pub(in crate::core) fn snapshot(&self) -> Snapshot {
         let own = self.ledger.background().into_iter().map(|it| match it {
             Listed::Terminal(it) => Background::Terminal(it.terminal().clone()),
             Listed::Standing(call) => Background::ToolCall(call.clone()),

@@ -354,7 +354,7 @@ impl Session {
             }
         }
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, Failure::Cancelled);
+            resuming.refuse(Failure::Cancelled, cx.out);
         }
         self.forget_leftovers(cx);
         self.release_answers(cx);

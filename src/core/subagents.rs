@@ -1,9 +1,10 @@
 //! Subagents: Codex's collab agents as child sessions.
 
-mod asks;
+pub(crate) mod asks;
 pub(crate) mod call;
 pub(crate) mod children;
 pub mod collab;
 pub(crate) mod ps;
 mod relay;
+pub(crate) mod restore;
 pub(crate) mod threads;

@@ -213,6 +213,11 @@ impl Server {
                     let message = format!("session {} is archived. Run `codex unarchive` first.", params["threadId"]);
                     return self.answer(now, id, json!({"error": {"code": -32600, "message": message}}));
                 }
+                if let Some(idx) = self.parent_of(params) {
+                    let child = params["threadId"].as_str().unwrap_or_default();
+                    let opened = self.threads[idx].resume_child(child);
+                    return self.answer(now, id, json!({"result": opened}));
+                }
                 let Some(idx) = self.of(params) else {
                     let error = json!({"code": -32600, "message": "no rollout found for thread"});
                     return self.answer(now, id, json!({"error": error}));

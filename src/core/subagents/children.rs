@@ -4,7 +4,7 @@
 
 use crate::core::codex::{ItemKind, ToolItem};
 use crate::core::cx::{Cx, News};
-use crate::core::ids::{ItemId, MessageId, SessionId, TurnId};
+use crate::core::ids::{ItemId, MessageId, SessionId, ThreadId, TurnId};
 use crate::core::session::Session;
 use crate::core::subagents::collab::{CollabAct, CollabCall};
 use crate::core::turn::Front;
@@ -108,13 +108,36 @@ impl Children {
 impl Session {
     /// Announces a subagent of this session: nothing with its id may come before.
     pub(crate) fn announce_child(&mut self, cx: &mut Cx<'_>, child: &SessionId, identity: Identity) {
-        self.children.n_seen += 1;
-        let snapshot = Snapshot { state: State::Idle(None), background: Vec::new() };
-        self.children
-            .by_session
-            .insert(child.clone(), Child { order: self.children.n_seen, identity, snapshot });
+        self.associate_child(child, identity);
         if let Some(update) = self.child_in_full(child) {
             self.emit_of_child(cx, update);
+        }
+    }
+
+    /// Notes a subagent of this session, quiet until told otherwise.
+    pub(crate) fn associate_child(&mut self, child: &SessionId, identity: Identity) {
+        self.children.n_seen += 1;
+        let snapshot = Snapshot { state: State::Idle(None), background: Vec::new() };
+        let known = Child { order: self.children.n_seen, identity, snapshot };
+        self.children.by_session.insert(child.clone(), known);
+    }
+
+    /// A session that comes back names its subagents, before anything else of theirs. What they do is told
+    /// when it is known.
+    pub(crate) fn name_child(&self, cx: &mut Cx<'_>, child: &SessionId) {
+        let named =
+            self.child_in_full(child).map(|it| SubagentChange { can_cancel: None, state: None, ..it });
+        if let Some(named) = named.filter(|_| cx.client.subagents) {
+            self.emit_ahead(cx, Update::Subagent(named));
+        }
+    }
+
+    /// A subagent of a session that comes back is as its own session was just told.
+    pub(crate) fn child_is_back(&mut self, cx: &mut Cx<'_>, child: &SessionId, snapshot: Snapshot) {
+        let Some(known) = self.children.by_session.get_mut(child) else { return };
+        known.snapshot = snapshot;
+        if let Some(change) = self.child_in_full(child).filter(|_| cx.client.subagents) {
+            self.emit_ahead(cx, Update::Subagent(change));
         }
     }
 
@@ -171,17 +194,6 @@ impl Session {
         })
     }
 
-    /// A resume tells the subagents again.
-    pub(crate) fn reannounce_children(&mut self, cx: &mut Cx<'_>) {
-        for change in
-            self.children.all().iter().filter_map(|child| self.child_in_full(child)).collect::<Vec<_>>()
-        {
-            if cx.client.subagents {
-                self.emit_ahead(cx, Update::Subagent(change));
-            }
-        }
-    }
-
     /// The end of a subagent is told by its state; a call that says so would stand in no turn.
     pub(crate) fn is_told_by_state(&self, cx: &Cx<'_>, tool: &ToolItem) -> bool {
         let Some(collab) = &tool.collab else { return false };
@@ -214,11 +226,17 @@ impl Session {
 
     /// The sessions that such a call is about, as far as the client knows them.
     pub(crate) fn collab_content(&self, cx: &Cx<'_>, collab: &CollabCall) -> Vec<CallContent> {
-        if !cx.client.subagents || self.replaying {
+        if !cx.client.subagents {
             return Vec::new();
         }
-        let known = collab.threads.iter().filter(|thread| cx.subagents.is_announced(thread));
-        known.map(|thread| CallContent::Session(SessionId::of(thread))).collect()
+        collab.threads.iter().filter_map(|it| self.session_of(cx, it)).map(CallContent::Session).collect()
+    }
+
+    /// The session of another thread, if the client knows it: a subagent, or one that this one works for.
+    fn session_of(&self, cx: &Cx<'_>, thread: &ThreadId) -> Option<SessionId> {
+        let kin = self.lineage.iter().flat_map(|it| [&it.parent, &it.root]);
+        let of_kin = kin.into_iter().find(|it| it.thread() == *thread).cloned();
+        of_kin.or_else(|| cx.subagents.is_announced(thread).then(|| SessionId::of(thread)))
     }
 
     /// What a subagent was told, where Codex shows it.

@@ -23,11 +23,16 @@ impl Core {
                             session.mirror_child(cx, &child, snapshot)
                         });
                     }
+                    News::Associate { root } => self.associate_descendants(now, &root, out),
+                    News::Restore { root } => self.restore_next(now, &root, out),
+                    News::Back { child, snapshot, failure } => {
+                        self.restored(now, &child, snapshot, failure, out);
+                    }
                     News::Released { parent } => {
                         let children =
                             self.sessions.get(&parent).map(|it| it.children.all()).unwrap_or_default();
                         for child in children {
-                            self.with(now, &child, out, |session, cx| session.release(cx));
+                            self.with(now, &child, out, |session, cx| session.released(cx));
                         }
                     }
                     News::Approved { thread, item } => {
@@ -52,6 +57,7 @@ impl Core {
                 return;
             }
             for id in closed {
+                self.forget_unrestored(now, &id, out);
                 if let Some(mut session) = self.sessions.remove(&id) {
                     self.subagents.forget(&id, &session.thread);
                     session.unwatch_all(&mut self.split(now, out).1);
@@ -123,13 +129,16 @@ impl Core {
         &mut self,
         now: Tick,
         thread: &ThreadId,
-        (request, ask): (RequestId, CodexAsk),
+        (request, mut ask): (RequestId, CodexAsk),
         out: &mut Effects,
     ) {
         let asker = self.asker(thread);
+        let child = self.sessions.get(&SessionId::of(thread));
+        let shown = child.and_then(|it| it.call_asked_about(&mut ask));
         let (sessions, mut cx) = self.split(now, out);
-        match asker.and_then(|asker| sessions.get_mut(&asker)).filter(|it| it.is_open) {
-            Some(it) => it.asked_by_child(&mut cx, request, thread, ask),
+        let is_there = |it: &&mut Session| it.is_open && it.closing.is_none();
+        match asker.and_then(|asker| sessions.get_mut(&asker)).filter(is_there) {
+            Some(it) => it.asked_by_child(&mut cx, request, ask, shown),
             None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
         }
     }

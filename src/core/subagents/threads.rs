@@ -4,16 +4,12 @@
 
 use crate::core::Core;
 use crate::core::asked::CodexAsk;
-use crate::core::codex::{
-    CodexError, CodexReply, CodexRequest, Event, Holds, ItemKind, ThreadOpened, ThreadStatus,
-};
+use crate::core::codex::{CodexError, CodexReply, CodexRequest, Event, ItemKind, ThreadStatus};
 use crate::core::effect::{Anomaly, Effects};
 use crate::core::ids::{RequestId, SessionId, ThreadId, Tick, TurnId};
-use crate::core::kept::Keeping;
 use crate::core::link::Purpose;
-use crate::core::request::Place;
-use crate::core::session::{History, Session};
-use crate::core::subagents::children::{Identity, Lineage};
+use crate::core::session::Session;
+use crate::core::subagents::children::Identity;
 use crate::core::subagents::collab::{CollabAct, CollabCall, Descent};
 use crate::core::timer::Timer;
 use std::collections::BTreeMap;
@@ -79,6 +75,11 @@ impl Subagents {
         let its = self.dismissed.iter().filter_map(|(thread, it)| Some((thread, it.as_ref()?)));
         let its = its.filter(|(_, it)| it.session == *session);
         its.map(|(thread, it)| (thread.clone(), it.turn.clone())).collect()
+    }
+
+    /// A thread is a subagent of this session.
+    pub(crate) fn associate(&mut self, thread: &ThreadId, parent: &SessionId) {
+        self.parents.insert(thread.clone(), parent.clone());
     }
 
     /// The session whose subagent a thread is.
@@ -307,32 +308,10 @@ impl Core {
         identity: Identity,
         out: &mut Effects,
     ) {
-        let is_native = self.client.subagents;
         let Some(above) = self.sessions.get(parent) else { return };
-        // Its tools and instructions are its parent's affair.
-        let place = Place {
-            cwd: identity.cwd.clone().unwrap_or_else(|| above.place.cwd.clone()),
-            ..Place::default()
-        };
-        let opened = ThreadOpened {
-            thread: thread.clone(),
-            cwd: place.cwd.clone(),
-            title: None,
-            holds: Holds::default(),
-            active: false,
-            turn: None,
-            over: None,
-            keeping: Keeping::default(),
-        };
-        let mut child = Session::new(&opened, place, History::Known);
-        let root = root_of(parent, above);
-        child.lineage = Some(Lineage { parent: parent.clone(), root, is_in_call: !is_native });
-        child.held = (is_native && above.held.is_some()).then(Vec::new);
-        child.is_open = true;
         let is_closing = above.closing.is_some();
-        let id = child.id.clone();
-        self.subagents.parents.insert(thread.clone(), parent.clone());
-        self.sessions.insert(id.clone(), child);
+        self.child_session(parent, thread, identity.cwd.clone());
+        let id = SessionId::of(thread);
         self.with(now, parent, out, |session, cx| session.announce_child(cx, &id, identity));
         let pending = self.subagents.pending.remove(thread);
         for waiting in pending.into_iter().flat_map(|it| it.waiting) {
