@@ -74,10 +74,9 @@ pub(crate) enum News {
     Restore {
         root: SessionId,
     },
-    /// A subagent is back, or is not, for this reason.
-    Back {
+    /// Everything of a subagent that comes back is known, or cannot be, for this reason.
+    Known {
         child: SessionId,
-        snapshot: Snapshot,
         failure: Option<Failure>,
     },
     /// What was held back of a session is out: its subagents follow.

@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Holds these back, before what is held back already.
-    fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
+    pub(in crate::core) fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
         let later = self.held.take().unwrap_or_default();
         self.held = Some(updates.chain(later).collect());
     }
@@ -186,7 +186,11 @@ impl Session {
         if let Some(resuming) = &mut self.resuming {
             resuming.stage = Stage::Known;
         }
-        self.answer_resume(cx);
+        match self.lineage {
+            // Told when all subagents are known, and before those that it is a subagent of.
+            Some(_) => self.is_known(cx, None),
+            None => self.answer_resume(cx),
+        }
     }
 
     /// Tells what came meanwhile: it is a part of what the state is about (V2-26, V2-62).
@@ -221,15 +225,16 @@ impl Session {
 
     /// Answers a resume once the models are known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
-        if !cx.models.is_known() || !self.reads.is_done() {
+        if self.lineage.is_some() || !cx.models.is_known() || !self.reads.is_done() {
             return;
         }
         match self.resuming.take() {
             Some(resuming) if resuming.stage == Stage::Known => {
                 self.tell_held(cx);
                 self.report_ahead(cx);
-                let Some(ticket) = resuming.ticket else { return self.is_back(cx, None) };
-                self.answer_open(cx, ticket);
+                if let Some(ticket) = resuming.ticket {
+                    self.answer_open(cx, ticket);
+                }
                 self.woken_again(cx);
                 self.pump(cx);
             }

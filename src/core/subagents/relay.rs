@@ -25,9 +25,7 @@ impl Core {
                     }
                     News::Associate { root } => self.associate_descendants(now, &root, out),
                     News::Restore { root } => self.restore_next(now, &root, out),
-                    News::Back { child, snapshot, failure } => {
-                        self.restored(now, &child, snapshot, failure, out);
-                    }
+                    News::Known { child, failure } => self.restored(now, &child, failure, out),
                     News::Released { parent } => {
                         let children =
                             self.sessions.get(&parent).map(|it| it.children.all()).unwrap_or_default();

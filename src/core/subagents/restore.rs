@@ -1,7 +1,7 @@
 //! Subagents of a session that comes back: found, named, and brought back one after the other.
 //!
-//! They are named before the history of their session, which refers to them. After it each is told in its own
-//! session: its history, if one was asked for, what lives, its state. Parents come before their children.
+//! They are named before the history of their session, which refers to them. After it comes that of each, if one was
+//! asked for, parents first; then what lives and the states, children first.
 
 use crate::core::Core;
 use crate::core::codex::{CodexError, CodexReply, CodexRequest, Holds, ThreadOpened};
@@ -12,6 +12,7 @@ use crate::core::ids::{SessionId, ThreadId, Tick};
 use crate::core::kept::Keeping;
 use crate::core::link::Purpose;
 use crate::core::opening::{Resuming, open_failure};
+use crate::core::replay::Returning;
 use crate::core::request::{Place, ThreadEntry};
 use crate::core::session::{History, Session, Tie};
 use crate::core::subagents::children::{Identity, Lineage};
@@ -40,20 +41,27 @@ impl Session {
         }
     }
 
-    /// Its client is told everything of it that a resume owes.
-    pub(in crate::core) fn is_back(&mut self, cx: &mut Cx<'_>, failure: Option<Failure>) {
-        self.is_open = true;
-        let snapshot = self.snapshot();
-        cx.desk.news.push_back(News::Back { child: self.id.clone(), snapshot, failure });
+    /// Everything of it that a resume owes is known, or cannot be for this reason.
+    pub(in crate::core) fn is_known(&mut self, cx: &mut Cx<'_>, failure: Option<Failure>) {
+        cx.desk.news.push_back(News::Known { child: self.id.clone(), failure });
     }
 
-    /// It is associated, and no more than that can be told.
+    /// It is associated, and no more than what lived can be told.
     pub(in crate::core) fn not_restored(&mut self, cx: &mut Cx<'_>, failure: Failure) {
         self.reader = None;
-        self.returning = None;
+        if let Some(Returning { living, unfinished }) = self.returning.take() {
+            self.hold_first(living.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
+        }
+        self.is_known(cx, Some(failure));
+    }
+
+    /// What lives and the state are told; what happens from now on waits for the answer of its session.
+    fn is_back(&mut self, cx: &mut Cx<'_>) -> Snapshot {
+        self.resuming = None;
         self.tell_held(cx);
         self.report_ahead(cx);
-        self.is_back(cx, Some(failure));
+        self.is_open = true;
+        self.snapshot()
     }
 
     /// What was held back of its parent is out. A resume of that which came to nothing may have left it on its way.
@@ -244,6 +252,7 @@ impl Core {
     pub(in crate::core) fn restore_next(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
         let Some(session) = self.sessions.get_mut(root).filter(|it| it.resuming.is_some()) else { return };
         let Some((id, is_loaded)) = session.restoring.waiting.pop_front() else {
+            self.tell_restored(now, root, out);
             return self.with(now, root, out, |root, cx| {
                 root.tell_gone(cx);
                 root.await_list(cx);
@@ -285,12 +294,11 @@ impl Core {
         });
     }
 
-    /// A subagent is back: its parent says so, and the next one follows.
+    /// A subagent is known, and the next one follows.
     pub(in crate::core) fn restored(
         &mut self,
         now: Tick,
         child: &SessionId,
-        snapshot: Snapshot,
         failure: Option<Failure>,
         out: &mut Effects,
     ) {
@@ -299,9 +307,8 @@ impl Core {
             return;
         };
         let (parent, root) = (parent.clone(), root.clone());
-        let name = self.sessions.get(&parent).and_then(|it| it.child_name(child)).unwrap_or_default();
-        self.with(now, &parent, out, |parent, cx| parent.child_is_back(cx, child, snapshot));
         if let Some(failure) = failure {
+            let name = self.sessions.get(&parent).and_then(|it| it.child_name(child)).unwrap_or_default();
             let title = format!(
                 "The subagent {name} could not be brought back; it is shown when Codex uses it again"
             );
@@ -309,6 +316,17 @@ impl Core {
             self.with(now, &root, out, |root, cx| root.notice(cx, Severity::Warning, title, description));
         }
         self.restore_next(now, &root, out);
+    }
+
+    /// All are known: the states, those of children before their parents', which list them.
+    fn tell_restored(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
+        for id in self.tree(root).into_iter().filter(|id| id != root) {
+            let (sessions, mut cx) = self.split(now, out);
+            let Some(child) = sessions.get_mut(&id) else { continue };
+            let snapshot = child.is_back(&mut cx);
+            let Some(parent) = child.lineage.as_ref().map(|it| it.parent.clone()) else { continue };
+            self.with(now, &parent, out, |parent, cx| parent.child_is_back(cx, &id, snapshot));
+        }
     }
 
     /// A session whose resume came to nothing is none, and neither are its subagents.

@@ -25,8 +25,10 @@ async fn come_back<'a>(stage: &Stage, client: &'a Client, id: &str) -> anyhow::R
 /// The last state of a subagent that its parent told.
 fn mirrored(session: &Session<'_>, child: &str) -> Option<Value> {
     session.client.look(|it| {
-        let of_child = |update: &Value| update["sessionUpdate"] == "subagent_update" && update["sessionId"] == child;
-        let states = it.updates(&session.id, 0).filter(|(_, it)| of_child(it)).map(|(_, it)| it["state"].clone());
+        let of_child =
+            |update: &Value| update["sessionUpdate"] == "subagent_update" && update["sessionId"] == child;
+        let states =
+            it.updates(&session.id, 0).filter(|(_, it)| of_child(it)).map(|(_, it)| it["state"].clone());
         states.filter(|it| it.is_object()).last()
     })
 }
@@ -69,7 +71,10 @@ async fn by_another_process(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     assert_eq!(keys(&shown(&child)), keys(&live));
     ensure!(refers(&session, &child.id), "no call refers to it");
     assert_eq!(mirrored(&session, &child.id), Some(json!({"state": "idle", "background": []})));
-    ensure!(client.look(|it| it.belief.is_running(&child.id, "dev")) != Some(true), "its command is believed to run");
+    ensure!(
+        client.look(|it| it.belief.is_running(&child.id, "dev")) != Some(true),
+        "its command is believed to run"
+    );
     until_subagents(&session, &[]).await?;
     session.at_rest().await?;
     child.at_rest().await?;
@@ -114,7 +119,9 @@ async fn while_it_is_open(stage: &Stage) -> anyhow::Result<()> {
 
     for replay in [true, false] {
         let from = client.look(|it| it.wire.len());
-        client.call("resume", json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": replay})).await?;
+        client
+            .call("resume", json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": replay}))
+            .await?;
         let announced = leaf.until_announced(from, 1).await?;
         assert_eq!(announced, [terminal.as_str()]);
         let n_complete = |it: &Seen, session: &Session<'_>| {
@@ -153,20 +160,41 @@ async fn killed_while_it_works(stage: &Stage, tools: &str) -> anyhow::Result<()>
     let client = stage.client(Casting::v2()).await?;
     let session = stage.open(&client).await?;
     let child = Script::new()
-        .step(say("It begins."))
-        .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+        .step((say("It begins."), exec(forever("waited")).id("waited").yield_ms(600_000)))
         .step(say("never said"));
     let script = Script::new().step(spawn(tools, &child)).step(say("root leaves"));
     session.turn(&script.prompt("spawn")).await?;
     let child = subagent(&client, &session).await?;
     child.until_running("waited").await?;
     let (id, child_id) = (session.id.clone(), child.id.clone());
-    client.signal_adapter(Signal::Kill)?;
+    client.signal_adapter(Signal::KILL)?;
     client.end().await?;
-    Session { client: &stage.client(Casting::v2()).await?, id: child_id.clone() }.until_dead().await
-        .context("its command lives on")?;
-    let _ = (id, child_id);
+
+    let client = stage.client(Casting::v2()).await?;
+    let session = come_back(stage, &client, &id).await?;
+    let child = Session { client: &client, id: child_id };
+    child.until_dead().await?;
+    assert_eq!(mirrored(&session, &child.id), Some(json!({"state": "idle", "background": []})));
+    ensure!(child.text(0).contains("It begins."), "what it said is lost");
+    ensure!(
+        client.look(|it| it.belief.is_running(&child.id, "waited")) != Some(true),
+        "its command is believed to run"
+    );
+    until_subagents(&session, &[]).await?;
+    session.at_rest().await?;
+    child.at_rest().await?;
+    client.end().await?;
     Ok(())
+}
+
+#[tokio::test]
+async fn killed_while_it_works_with_the_older_tools() {
+    play_with(older, async |stage| killed_while_it_works(stage, "multi_agent_v1").await).await;
+}
+
+#[tokio::test]
+async fn killed_while_it_works_with_the_newer_tools() {
+    play_with(newer, async |stage| killed_while_it_works(stage, "collaboration").await).await;
 }
 
 /// A shared app-server goes on: its subagents come back as they are, and their work is heard again.
@@ -242,7 +270,10 @@ async fn one_damaged_and_one_gone() {
         let session = come_back(stage, &client, &id).await?;
         let notices = session.client.look(|it| {
             let is_notice = |it: &Value| it["sessionUpdate"] == "notice";
-            it.updates(&session.id, 0).filter(|(_, it)| is_notice(it)).map(|(_, it)| it["title"].to_string()).collect::<Vec<_>>()
+            it.updates(&session.id, 0)
+                .filter(|(_, it)| is_notice(it))
+                .map(|(_, it)| it["title"].to_string())
+                .collect::<Vec<_>>()
         });
         assert_eq!(notices.len(), 2, "{notices:?}");
         let whole = Session { client: &client, id: ids[2].clone() };
