@@ -2,7 +2,7 @@
 
 use super::effect::Effects;
 use super::failure::Failure;
-use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
+use super::ids::{AskId, ItemId, MessageId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
@@ -78,6 +78,19 @@ pub(crate) enum News {
     Known {
         child: SessionId,
         failure: Option<Failure>,
+    },
+    /// A subagent has got a message.
+    Instructed {
+        parent: SessionId,
+        child: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    /// Both ends of a message are known.
+    Matched {
+        child: SessionId,
+        received: MessageId,
+        sent: MessageId,
     },
     /// What was held back of a session is out: its subagents follow.
     Released {

@@ -98,6 +98,9 @@ impl Session {
                 let output = tool.output.clone().map(CallOutput::Json);
                 let opening = self.opening_of(cx, &tool);
                 self.tool_ended(cx, turn, &id, opening, final_status(tool.status), output);
+                if let Some(collab) = tool.collab.filter(|_| tool.status == ItemStatus::Completed) {
+                    self.told_children(cx, &id, &collab);
+                }
             }
             ItemKind::Hidden => {}
         }

@@ -4,6 +4,7 @@ pub(crate) mod asks;
 pub(crate) mod call;
 pub(crate) mod children;
 pub mod collab;
+pub(crate) mod messages;
 pub(crate) mod ps;
 mod relay;
 pub(crate) mod restore;

@@ -144,9 +144,7 @@ impl Encoder {
                 }
                 Ok(subagent::update(change))
             }
-            Update::SessionMessage { message, from, content } => {
-                Ok(subagent::message(message, from, content))
-            }
+            Update::SessionMessage(message) => Ok(subagent::message(message)),
         }
     }
 }

@@ -185,7 +185,7 @@ impl SubagentCall {
                 self.item.is_some()
             }
             Update::UserMessage { .. }
-            | Update::SessionMessage { .. }
+            | Update::SessionMessage(_)
             | Update::ThoughtText { .. }
             | Update::CallChanged { .. }
             | Update::Compaction { .. }

@@ -4,11 +4,12 @@
 
 use crate::core::codex::{ItemKind, ToolItem};
 use crate::core::cx::{Cx, News};
-use crate::core::ids::{ItemId, MessageId, SessionId, ThreadId, TurnId};
+use crate::core::ids::{ItemId, SessionId, ThreadId, TurnId};
 use crate::core::session::Session;
 use crate::core::subagents::collab::{CollabAct, CollabCall};
+use crate::core::subagents::messages::Unmatched;
 use crate::core::turn::Front;
-use crate::core::update::{CallContent, Content, Snapshot, State, SubagentChange, Update};
+use crate::core::update::{CallContent, Snapshot, State, SubagentChange, Update};
 use std::collections::BTreeMap;
 
 /// What the session of a subagent has beside any other.
@@ -39,6 +40,7 @@ struct Child {
     identity: Identity,
     /// What its client was told last.
     snapshot: Snapshot,
+    unmatched: Unmatched,
 }
 
 /// How a subagent is shown.
@@ -97,6 +99,11 @@ impl Children {
         listed.into_iter().map(|(id, _)| id.clone()).collect()
     }
 
+    /// What is between it and this subagent.
+    pub(crate) fn unmatched(&mut self, child: &SessionId) -> Option<&mut Unmatched> {
+        self.by_session.get_mut(child).map(|it| &mut it.unmatched)
+    }
+
     /// All of them, in order of appearance.
     pub(crate) fn all(&self) -> Vec<SessionId> {
         let mut all: Vec<_> = self.by_session.iter().collect();
@@ -118,7 +125,8 @@ impl Session {
     pub(crate) fn associate_child(&mut self, child: &SessionId, identity: Identity) {
         self.children.n_seen += 1;
         let snapshot = Snapshot { state: State::Idle(None), background: Vec::new() };
-        let known = Child { order: self.children.n_seen, identity, snapshot };
+        let (order, unmatched) = (self.children.n_seen, Unmatched::default());
+        let known = Child { order, identity, snapshot, unmatched };
         self.children.by_session.insert(child.clone(), known);
     }
 
@@ -237,14 +245,6 @@ impl Session {
         let kin = self.lineage.iter().flat_map(|it| [&it.parent, &it.root]);
         let of_kin = kin.into_iter().find(|it| it.thread() == *thread).cloned();
         of_kin.or_else(|| cx.subagents.is_announced(thread).then(|| SessionId::of(thread)))
-    }
-
-    /// What a subagent was told, where Codex shows it.
-    pub(crate) fn instructed(&mut self, cx: &mut Cx<'_>, message: MessageId, content: Vec<Content>) {
-        if let Some(Lineage { parent, .. }) = &self.lineage {
-            let from = parent.clone();
-            self.emit(cx, Update::SessionMessage { message, from, content });
-        }
     }
 
     /// A subagent is at work in a turn whose start we did not see.

@@ -26,6 +26,16 @@ impl Core {
                     News::Associate { root } => self.associate_descendants(now, &root, out),
                     News::Restore { root } => self.restore_next(now, &root, out),
                     News::Known { child, failure } => self.restored(now, &child, failure, out),
+                    News::Instructed { parent, child, message, text } => {
+                        self.with(now, &parent, out, |session, cx| {
+                            session.child_instructed(cx, child, message, &text);
+                        });
+                    }
+                    News::Matched { child, received, sent } => {
+                        self.with(now, &child, out, |session, cx| {
+                            session.message_matched(cx, received, sent)
+                        });
+                    }
                     News::Released { parent } => {
                         let children =
                             self.sessions.get(&parent).map(|it| it.children.all()).unwrap_or_default();

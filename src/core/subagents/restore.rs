@@ -30,6 +30,8 @@ pub(crate) struct Restoring {
     waiting: VecDeque<(SessionId, bool)>,
     /// Threads that the history names and Codex no longer has.
     gone: BTreeSet<ThreadId>,
+    /// Codex could say which there are.
+    is_known: bool,
 }
 
 impl Session {
@@ -90,7 +92,7 @@ impl Session {
     /// Says how many of those there were.
     pub(in crate::core) fn tell_gone(&mut self, cx: &mut Cx<'_>) {
         let n_gone = std::mem::take(&mut self.restoring.gone).len();
-        if n_gone > 0 && cx.client.subagents {
+        if n_gone > 0 && self.restoring.is_known && cx.client.subagents {
             let title = match n_gone {
                 1 => "A subagent of this session is gone from Codex; what it did cannot be shown".to_owned(),
                 n => format!(
@@ -167,8 +169,10 @@ impl Core {
                 Some(error.message.clone()),
             )),
         };
+        let is_known = found.is_ok();
         self.associate(now, root, found.unwrap_or_default(), out);
         self.with(now, root, out, |root, cx| {
+            root.restoring.is_known = is_known;
             if let Some((title, description)) = notice {
                 root.notice(cx, Severity::Warning, title, description);
             }
@@ -193,10 +197,10 @@ impl Core {
             left = later;
             for entry in here {
                 // For a client without such sessions only what runs has to be shown.
-                if !is_native && !entry.is_loaded {
+                let id = SessionId::of(&entry.thread);
+                if !is_native && (!entry.is_loaded || self.sessions.contains_key(&id)) {
                     continue;
                 }
-                let id = SessionId::of(&entry.thread);
                 let is_loaded = entry.is_loaded;
                 self.name(now, entry, out);
                 waiting.push_back((id, is_loaded));
@@ -206,7 +210,8 @@ impl Core {
         let mut tree = self.tree(root);
         tree.reverse();
         for id in tree.into_iter().filter(|id| id != root) {
-            if !waiting.iter().any(|(known, _)| *known == id) {
+            // One that is shown in a call is told with that.
+            if is_native && !waiting.iter().any(|(known, _)| *known == id) {
                 let is_loaded = self.sessions.get(&id).is_some_and(|it| it.tie == Tie::Loaded);
                 self.name_known(now, &id, out);
                 waiting.push_back((id, is_loaded));
@@ -243,7 +248,10 @@ impl Core {
 
     fn name_known(&mut self, now: Tick, child: &SessionId, out: &mut Effects) {
         if let Some(parent) = self.subagents.parent(&child.thread()).cloned() {
-            self.with(now, &parent, out, |parent, cx| parent.name_child(cx, child));
+            self.with(now, &parent, out, |parent, cx| {
+                parent.forget_messages(child);
+                parent.name_child(cx, child);
+            });
         }
         self.with(now, child, out, |child, cx| child.returns(cx));
     }
@@ -287,7 +295,7 @@ impl Core {
             match result {
                 Ok(opened) => child.resumed(cx, &opened, resuming),
                 Err(error) => {
-                    let failure = open_failure("thread/resume", Some(&child.id), &error);
+                    let failure = open_failure("thread/resume", None, &error);
                     child.not_restored(cx, failure);
                 }
             }
