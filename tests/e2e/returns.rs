@@ -50,7 +50,7 @@ pub(crate) fn shown(session: &Session<'_>) -> Vec<(String, Value)> {
         let of = |dir| if dir == Dir::ToAdapter { "sent" } else { "got" };
         it.wire.iter().map(|it| json!({of(it.dir): it.body})).collect()
     });
-    let view = View::of(version, &session.id, &lines);
+    let view = View::of(version, &session.id, &session.id, &lines);
     let entries = view.entries().map(|(kind, id, entry)| {
         let mut entry = entry.clone();
         if let Some(fields) = entry.as_object_mut() {

@@ -295,7 +295,15 @@ impl Server {
 
     /// Items that the history of `thread` has.
     pub(crate) fn kept(&self, thread: &str) -> BTreeSet<String> {
-        self.threads.iter().find(|it| it.id() == thread).map(Thread::kept).unwrap_or_default()
+        let own = self.threads.iter().find(|it| it.id() == thread).map(Thread::kept);
+        let child = || self.threads.iter().find_map(|it| it.kept_of_child(thread));
+        own.or_else(child).unwrap_or_default()
+    }
+
+    /// Children of `thread`, at every depth.
+    pub(crate) fn children(&self, thread: &str) -> Vec<String> {
+        let its = self.threads.iter().find(|it| it.id() == thread).map(Thread::descendants);
+        its.into_iter().flatten().filter_map(|it| it["id"].as_str().map(str::to_owned)).collect()
     }
 
     /// Items of the commands of `thread` that run.

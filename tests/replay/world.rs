@@ -117,6 +117,10 @@ impl World {
         }
     }
 
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.now
     }

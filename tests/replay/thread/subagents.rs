@@ -19,6 +19,13 @@ impl Thread {
         self.subagents.live(thread)
     }
 
+    /// Items that the history of a child has.
+    pub(crate) fn kept_of_child(&self, thread: &str) -> Option<BTreeSet<String>> {
+        let history = &self.subagents.children.get(thread)?.history;
+        let ids = history.iter().filter_map(|it| it["item"]["id"].as_str());
+        Some(ids.map(str::to_owned).collect())
+    }
+
     /// Children that work, or have something at work.
     pub(crate) fn children_at_work(&self) -> BTreeSet<String> {
         self.subagents.at_work()
