@@ -286,9 +286,9 @@ async fn a_change_of_files_is_put_in_the_session_at_the_top() {
         let session = stage.open(&client).await?;
         client.call("answer", json!({"permission": "hold"})).await?;
         let patch = "*** Begin Patch\n*** Add File: new.txt\n+made by a subagent\n*** End Patch";
-        let child = Script::new()
-            .step(testkit::model::Action::from(testkit::model::custom("apply_patch", patch).id("patch")))
-            .step(say("child is done"));
+        // The way of a model that has no tool for it.
+        let cmd = format!("apply_patch <<'EOF'\n{patch}\nEOF\n");
+        let child = Script::new().step(exec(cmd).id("patch").yield_ms(30_000)).step(say("child is done"));
         session
             .turn(&Script::new().step(spawn("multi_agent_v1", &child)).step(say("left")).prompt("go"))
             .await?;
