@@ -26,6 +26,8 @@ mod output;
 mod overload;
 #[path = "faults/prompts.rs"]
 mod prompts;
+#[path = "faults/restored.rs"]
+mod restored;
 #[path = "faults/resumes.rs"]
 mod resumes;
 #[path = "faults/reviews.rs"]

@@ -4,7 +4,7 @@ use crate::recording::Recording;
 use crate::service;
 use crate::shelf::Shelf;
 use crate::standing::{Said, Standing};
-use crate::thread::Thread;
+use crate::thread::{Doing, Thread};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -116,6 +116,16 @@ impl Server {
                     .any(|(of, line)| *of == Some(idx) && line["method"] == "turn/started");
                 // A recorded thread goes on as it was recorded.
                 let lines = if has_more { Vec::new() } else { self.threads[idx].go_on() };
+                self.later(now, idx, lines);
+            }
+            let is_unloaded = |line: &Value| {
+                line["method"] == "thread/status/changed" && line["params"]["status"]["type"] == "notLoaded"
+            };
+            if let Some(idx) = thread.filter(|idx| {
+                sent.as_ref()
+                    .is_some_and(|it| is_unloaded(it) && it["params"]["threadId"] == self.threads[*idx].id())
+            }) {
+                let lines = self.threads[idx].unload_children();
                 self.later(now, idx, lines);
             }
             if sent.is_some() {
@@ -328,6 +338,13 @@ impl Server {
         // One that hangs does nothing for anybody.
         let Some(thread) = self.threads.get_mut(idx).filter(|_| !self.hung) else { return };
         let lines = thread.stand(act);
+        self.later(now, idx, lines);
+    }
+
+    /// A subagent of a thread does something, or something is done with it.
+    pub(crate) fn does(&mut self, now: u64, idx: usize, doing: Doing) {
+        let Some(thread) = self.threads.get_mut(idx).filter(|_| !self.hung) else { return };
+        let lines = thread.does(doing);
         self.later(now, idx, lines);
     }
 

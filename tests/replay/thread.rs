@@ -15,8 +15,12 @@ mod kept;
 mod own;
 #[path = "thread/running.rs"]
 mod running;
+#[path = "thread/spawns.rs"]
+mod spawns;
 #[path = "thread/subagents.rs"]
 mod subagents;
+
+pub(crate) use spawns::Doing;
 
 /// Milliseconds between a kill and the report of it.
 const KILLED_AFTER: u64 = 5;
@@ -63,6 +67,7 @@ pub(crate) struct Thread {
     loaded: bool,
     standing: Standing,
     subagents: subagents::Subagents,
+    started: spawns::Started,
 }
 
 #[derive(Debug)]
@@ -104,6 +109,7 @@ impl Thread {
             loaded: true,
             standing: Standing::default(),
             subagents,
+            started: spawns::Started::default(),
         }
     }
 
@@ -289,8 +295,13 @@ impl Thread {
 
     /// The thread, or the app-server, is gone, and everything it ran.
     pub(crate) fn died(&mut self) {
-        self.loaded = false;
         self.subagents.died();
+        self.unloaded();
+    }
+
+    /// Its subagents are told of by themselves.
+    fn unloaded(&mut self) {
+        self.loaded = false;
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
         self.asks.clear();
@@ -371,9 +382,9 @@ impl Thread {
                 Some(running) => running.output.push_str(params["delta"].as_str().unwrap_or_default()),
                 None => return !self.ended.contains(&id),
             },
-            "thread/status/changed" if params["status"]["type"] == "notLoaded" => self.died(),
+            "thread/status/changed" if params["status"]["type"] == "notLoaded" => self.unloaded(),
             "thread/closed" | "thread/archived" | "thread/deleted" => {
-                self.died();
+                self.unloaded();
             }
             "serverRequest/resolved" => {
                 let request = &params["requestId"];

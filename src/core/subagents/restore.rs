@@ -17,7 +17,7 @@ use crate::core::request::{Place, ThreadEntry};
 use crate::core::session::{History, Session, Tie};
 use crate::core::subagents::children::{Identity, Lineage};
 use crate::core::subagents::collab::Descent;
-use crate::core::update::{Severity, Snapshot};
+use crate::core::update::{Severity, Snapshot, Update};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Most subagents of one session that are brought back.
@@ -60,6 +60,8 @@ impl Session {
     /// What lives and the state are told; what happens from now on waits for the answer of its session.
     fn is_back(&mut self, cx: &mut Cx<'_>) -> Snapshot {
         self.resuming = None;
+        // One state is told, as it is now.
+        self.held.iter_mut().for_each(|held| held.retain(|it| !matches!(it, Update::State(_))));
         self.tell_held(cx);
         self.report_ahead(cx);
         self.is_open = true;

@@ -97,6 +97,38 @@ async fn cancelled_under_a_parent_that_waits_with_the_newer_tools() {
     play_with(newer, async |stage| cancelled_under_a_parent_that_waits(stage, "collaboration").await).await;
 }
 
+/// Deleting a session ends its subagents first, and verified, and they are gone with it.
+async fn deleted_with_their_session(stage: &Stage, tools: &str) -> anyhow::Result<()> {
+    let client = stage.client(Casting::v2()).await?;
+    let session = stage.open(&client).await?;
+    let child = Script::new()
+        .step(exec(format!("trap '' TERM INT HUP; {}", forever("left"))).id("left").yield_ms(300))
+        .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+        .step(say("never said"));
+    session.turn(&Script::new().step(spawn(tools, &child)).step(say("root leaves")).prompt("spawn")).await?;
+    let child = subagent(&client, &session).await?;
+    child.until_running("waited").await?;
+    for (method, n) in [("session/archive", 1), ("session/unarchive", 1), ("session/delete", 0)] {
+        client.call("request", json!({"method": method, "params": {"sessionId": session.id}})).await?;
+        ensure!(live::commands(&child.id).is_empty(), "after {method} its commands live");
+        let params = json!({"method": "session/list", "params": {"archived": "include"}});
+        let list = client.call("request", params).await?;
+        assert_eq!(list["sessions"].as_array().map(Vec::len), Some(n), "after {method}: {list}");
+    }
+    client.end().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn deleted_with_their_session_with_the_older_tools() {
+    play_with(older, async |stage| deleted_with_their_session(stage, "multi_agent_v1").await).await;
+}
+
+#[tokio::test]
+async fn deleted_with_their_session_with_the_newer_tools() {
+    play_with(newer, async |stage| deleted_with_their_session(stage, "collaboration").await).await;
+}
+
 fn spawn_named(name: &str, child: &Script) -> Call {
     let args = json!({"task_name": name, "fork_turns": "none", "message": child.prompt("child task")});
     call("spawn_agent", args).namespace("collaboration")

@@ -36,6 +36,16 @@ impl Thread {
         self.subagents.list()
     }
 
+    /// The thread is taken out of Codex's memory, and its subagents with it: their ends are told.
+    pub(crate) fn unload_children(&mut self) -> Vec<Later> {
+        self.subagents
+            .children
+            .iter()
+            .filter(|(_, it)| it.is_loaded)
+            .flat_map(|(id, it)| it.unload(id))
+            .collect()
+    }
+
     /// The answer to `thread/resume` of a child.
     pub(crate) fn resume_child(&mut self, child: &str) -> Value {
         let mut opened = self.opened.clone();
@@ -160,6 +170,25 @@ impl Subagents {
         (self.entry(id), self.children[id].turn.clone())
     }
 
+    /// A child that no recording has.
+    pub(super) fn is_born(&mut self, child: &str, parent: &str, path: &str) {
+        self.births.insert(child.to_owned(), (parent.to_owned(), path.to_owned()));
+    }
+
+    /// The turn of a child that is in Codex's memory.
+    pub(super) fn turn_of(&self, child: &str) -> Option<Option<String>> {
+        let child = self.children.get(child).filter(|it| it.is_loaded)?;
+        Some(child.turn.clone())
+    }
+
+    /// The oldest command of a child ends well.
+    pub(super) fn ends_by_itself(&self, child: &str) -> Option<Later> {
+        let (id, running) = self.children.get(child)?.live.iter().next()?;
+        let mut item = running.item.clone();
+        (item["id"], item["status"], item["exitCode"]) = (json!(id), json!("completed"), json!(0));
+        Some((0, line(child, "item/completed", json!({"turnId": running.turn, "item": item}))))
+    }
+
     pub(super) fn vanish(&mut self, item: &str) {
         for child in self.children.values_mut() {
             child.live.remove(item);
@@ -267,6 +296,18 @@ impl Child {
         self.is_loaded = false;
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
+    }
+
+    fn unload(&self, id: &str) -> Vec<Later> {
+        let status = |kind: &str| line(id, "thread/status/changed", json!({"status": {"type": kind}}));
+        let mut lines = Vec::new();
+        if let Some(turn) = &self.turn {
+            let end = json!({"id": turn, "items": [], "status": "interrupted", "error": null});
+            lines.extend([(0, status("idle")), (1, line(id, "turn/completed", json!({"turn": end})))]);
+        }
+        lines.extend(self.live.keys().filter_map(|item| self.kill(id, item)));
+        lines.push((KILLED_AFTER + 1, status("notLoaded")));
+        lines
     }
 
     fn observe(&mut self, method: &str, params: &Value) -> bool {
