@@ -41,6 +41,8 @@ struct Child {
     /// What its client was told last.
     snapshot: Snapshot,
     unmatched: Unmatched,
+    /// What its own session will tell when it is released, and this one after it.
+    later: Vec<Snapshot>,
 }
 
 /// How a subagent is shown.
@@ -126,7 +128,7 @@ impl Session {
         self.children.n_seen += 1;
         let snapshot = Snapshot { state: State::Idle(None), background: Vec::new() };
         let (order, unmatched) = (self.children.n_seen, Unmatched::default());
-        let known = Child { order, identity, snapshot, unmatched };
+        let known = Child { order, identity, snapshot, unmatched, later: Vec::new() };
         self.children.by_session.insert(child.clone(), known);
     }
 
@@ -144,6 +146,7 @@ impl Session {
     pub(crate) fn child_is_back(&mut self, cx: &mut Cx<'_>, child: &SessionId, snapshot: Snapshot) {
         let Some(known) = self.children.by_session.get_mut(child) else { return };
         known.snapshot = snapshot;
+        known.later.clear();
         if let Some(change) = self.child_in_full(child).filter(|_| cx.client.subagents) {
             self.emit_ahead(cx, Update::Subagent(change));
         }
@@ -169,6 +172,10 @@ impl Session {
     /// A subagent's own session was told this state: the same is told here (V2-82).
     pub(crate) fn mirror_child(&mut self, cx: &mut Cx<'_>, child: &SessionId, snapshot: Snapshot) {
         let Some(known) = self.children.by_session.get_mut(child) else { return };
+        // Its own session is held back together with this one, and is to tell it first.
+        if self.held.is_some() {
+            return known.later.push(snapshot);
+        }
         known.snapshot = snapshot.clone();
         let change = SubagentChange {
             session: child.clone(),
@@ -180,6 +187,14 @@ impl Session {
         };
         self.emit_of_child(cx, change);
         self.report(cx);
+    }
+
+    /// A subagent's own session has told what was held back of it.
+    pub(crate) fn mirror_released(&mut self, cx: &mut Cx<'_>, child: &SessionId) {
+        let Some(known) = self.children.by_session.get_mut(child) else { return };
+        for snapshot in std::mem::take(&mut known.later) {
+            self.mirror_child(cx, child, snapshot);
+        }
     }
 
     /// The session of a subagent is closed.

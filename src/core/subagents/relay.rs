@@ -41,6 +41,7 @@ impl Core {
                             self.sessions.get(&parent).map(|it| it.children.all()).unwrap_or_default();
                         for child in children {
                             self.with(now, &child, out, |session, cx| session.released(cx));
+                            self.with(now, &parent, out, |session, cx| session.mirror_released(cx, &child));
                         }
                     }
                     News::Approved { thread, item } => {

@@ -28,6 +28,8 @@ const DESCENDANTS_MAX: usize = 1_024;
 pub(crate) struct Restoring {
     /// Those that are still to be brought back, and whether the app-server has them in memory.
     waiting: VecDeque<(SessionId, bool)>,
+    /// Those that the client knows by name; others wait for the answer to be announced.
+    named: BTreeSet<SessionId>,
     /// Threads that the history names and Codex no longer has.
     gone: BTreeSet<ThreadId>,
     /// Codex could say which there are.
@@ -220,6 +222,7 @@ impl Core {
             }
         }
         if let Some(root) = self.sessions.get_mut(root) {
+            root.restoring.named = waiting.iter().map(|(id, _)| id.clone()).collect();
             root.restoring.waiting = waiting;
         }
     }
@@ -330,7 +333,9 @@ impl Core {
 
     /// All are known: the states, those of children before their parents', which list them.
     fn tell_restored(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
-        for id in self.tree(root).into_iter().filter(|id| id != root) {
+        let named = self.sessions.get_mut(root).map(|it| std::mem::take(&mut it.restoring.named));
+        let named = named.unwrap_or_default();
+        for id in self.tree(root).into_iter().filter(|id| named.contains(id)) {
             let (sessions, mut cx) = self.split(now, out);
             let Some(child) = sessions.get_mut(&id) else { continue };
             let snapshot = child.is_back(&mut cx);

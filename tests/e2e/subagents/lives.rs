@@ -108,10 +108,14 @@ async fn deleted_with_their_session(stage: &Stage, tools: &str) -> anyhow::Resul
     session.turn(&Script::new().step(spawn(tools, &child)).step(say("root leaves")).prompt("spawn")).await?;
     let child = subagent(&client, &session).await?;
     child.until_running("waited").await?;
-    for (method, n) in [("session/archive", 1), ("session/unarchive", 1), ("session/delete", 0)] {
+    for (method, archived, n) in [
+        ("session/archive", "only", 1),
+        ("session/unarchive", "exclude", 1),
+        ("session/delete", "exclude", 0),
+    ] {
         client.call("request", json!({"method": method, "params": {"sessionId": session.id}})).await?;
         ensure!(live::commands(&child.id).is_empty(), "after {method} its commands live");
-        let params = json!({"method": "session/list", "params": {"archived": "include"}});
+        let params = json!({"method": "session/list", "params": {"archived": archived}});
         let list = client.call("request", params).await?;
         assert_eq!(list["sessions"].as_array().map(Vec::len), Some(n), "after {method}: {list}");
     }
