@@ -252,8 +252,7 @@ impl Session {
         if cx.version() == Version::V1 {
             self.emit_ahead(cx, Update::Commands(self.skills.commands()));
         }
-        self.release(cx);
-        self.report(cx);
+        self.goes_on(cx);
         self.read_skills(cx);
     }
 

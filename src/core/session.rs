@@ -361,10 +361,19 @@ impl Session {
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
+        let was_running = !matches!(self.reported.state, State::Idle(_));
         self.reported.clone_from(&snapshot);
-        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
+        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already. One that began
+        // meanwhile too runs by this snapshot, and ends after the answer.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
-            *reason = Some(stop);
+            match was_running {
+                true => *reason = Some(stop),
+                false => {
+                    snapshot.state = State::Running;
+                    self.reported.state = State::Running;
+                    self.held_end = Some(stop);
+                }
+            }
         }
         self.emit_ahead(cx, Update::State(snapshot));
     }

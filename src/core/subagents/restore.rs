@@ -73,17 +73,11 @@ impl Session {
     /// What was held back of its parent is out. A resume of that which came to nothing may have left it on its way.
     pub(in crate::core) fn released(&mut self, cx: &mut Cx<'_>) {
         self.returning = None;
-        match self.resuming.take() {
-            Some(_) => {
-                self.reader = None;
-                self.is_open = true;
-                self.goes_on(cx);
-            }
-            None => {
-                self.release(cx);
-                self.report(cx);
-            }
+        if self.resuming.take().is_some() {
+            self.reader = None;
+            self.is_open = true;
         }
+        self.goes_on(cx);
     }
 
     /// The history names a subagent that Codex no longer has.
