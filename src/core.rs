@@ -2,7 +2,6 @@
 //!
 //! No I/O, no clock, no async, no JSON: time is a value, what must happen is an `Effect`.
 
-mod about;
 mod account;
 mod answers;
 mod asides;
@@ -13,22 +12,16 @@ mod asks;
 pub(crate) mod away;
 mod barred;
 mod beginning;
-mod below;
-mod beside;
 mod catching_up;
-mod children;
 mod choices;
 pub mod codex;
 mod commands;
-pub mod crew;
 mod cx;
 mod dispatch;
 pub mod effect;
 mod events;
 pub mod failure;
-mod family;
 pub mod fault;
-mod folded;
 mod forks;
 pub mod gateway;
 pub mod goals;
@@ -39,7 +32,6 @@ pub mod inquiry;
 mod items;
 mod jobs;
 pub mod kept;
-mod kids;
 mod leaving;
 mod leftovers;
 pub mod limits;
@@ -78,6 +70,7 @@ mod slash;
 mod standing;
 mod status;
 mod stopping;
+pub mod subagents;
 mod sweeper;
 mod texts;
 mod timer;
@@ -91,7 +84,6 @@ mod waking;
 mod watching;
 
 use self::account::Account;
-use self::children::Children;
 use self::cx::{Cx, Desk};
 use self::effect::Effects;
 use self::ids::{Generation, SessionId, Tick};
@@ -106,6 +98,7 @@ use self::request::{ClientProfile, Shelf, TerminalDisplay, Ticket, Version};
 use self::session::Session;
 use self::settings::Settings;
 use self::sign_in::TerminalSignIn;
+use self::subagents::threads::Subagents;
 use self::sweeper::Sweeper;
 use self::timer::Timers;
 use self::update::Severity;
@@ -124,7 +117,7 @@ pub struct Core {
     limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
     renewals: Renewals,
-    children: Children,
+    subagents: Subagents,
     /// Resumes whose thread is not loaded yet.
     arriving: BTreeMap<SessionId, Resuming>,
     /// Sessions that were open and whose resume came to nothing.
@@ -169,7 +162,7 @@ impl Core {
             limits: Limits::default(),
             sessions: BTreeMap::new(),
             renewals: Renewals::default(),
-            children: Children::default(),
+            subagents: Subagents::default(),
             arriving: BTreeMap::new(),
             staying: Vec::new(),
             late_resumes: Vec::new(),
@@ -223,7 +216,7 @@ impl Core {
             timers: &mut self.timers,
             desk: &mut self.desk,
             sweeper: &mut self.sweeper,
-            children: &self.children,
+            subagents: &self.subagents,
             models: &self.models,
             client: &self.client,
             settings: &self.settings,

@@ -6,8 +6,6 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
-#[path = "faults/children.rs"]
-mod children;
 #[path = "faults/commands.rs"]
 mod commands;
 #[path = "faults/connected.rs"]
@@ -28,6 +26,8 @@ mod output;
 mod overload;
 #[path = "faults/prompts.rs"]
 mod prompts;
+#[path = "faults/restored.rs"]
+mod restored;
 #[path = "faults/resumes.rs"]
 mod resumes;
 #[path = "faults/reviews.rs"]
@@ -40,5 +40,7 @@ mod shelves;
 mod signin;
 #[path = "faults/standing.rs"]
 mod standing;
+#[path = "faults/subagents.rs"]
+mod subagents;
 #[path = "faults/watches.rs"]
 mod watches;

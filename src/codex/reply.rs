@@ -12,11 +12,11 @@ use super::turn::WireTurn;
 use crate::core::codex::{
     CodexReply, Holds, Item, ItemKind, ItemStatus, LiveTerminal, Profile, ThreadOpened,
 };
-use crate::core::crew::{Kinship, task_name};
 use crate::core::ids::{ItemId, ProcessId, ThreadId, TurnId};
 use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::models::{Model, Tier};
 use crate::core::request::ThreadEntry;
+use crate::core::subagents::collab::{Descent, task_name};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -43,7 +43,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         }
         "thread/start" | "thread/resume" | "thread/fork" => decode_json(result).map(opened),
         "thread/list" => {
-            let WirePage::<WireThread> { data, next_cursor } = decode_json(result)?;
+            let WirePage::<WireThread<'_>> { data, next_cursor } = decode_json(result)?;
             let threads: Vec<ThreadEntry> = data.into_iter().map(entry).collect();
             let mut room = Room(THREADS_MAX);
             let title = |it: &ThreadEntry| it.title.as_deref().map_or(0, json_len);
@@ -54,7 +54,7 @@ pub(crate) fn decode_reply(method: &str, result: &RawValue) -> Result<CodexReply
         }
         "thread/read" => {
             let WireRead { thread } = decode_json(result)?;
-            Ok(CodexReply::Kinship(kinship(thread)))
+            Ok(CodexReply::Descent(descent(thread)))
         }
         "thread/items/list" => {
             let WirePage::<WireEntry<'_>> { data, next_cursor } = decode_json(result)?;
@@ -128,7 +128,7 @@ struct WirePage<T> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireThread {
+struct WireThread<'a> {
     id: String,
     #[serde(default)]
     cwd: String,
@@ -137,6 +137,9 @@ struct WireThread {
     updated_at: Option<i64>,
     status: Option<WireStatus>,
     history_mode: Option<String>,
+    agent_nickname: Option<String>,
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -148,7 +151,8 @@ struct WireStatus {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireOpened<'a> {
-    thread: WireThread,
+    #[serde(borrow)]
+    thread: WireThread<'a>,
     cwd: String,
     model: String,
     reasoning_effort: Option<String>,
@@ -196,17 +200,24 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
     })
 }
 
-fn entry(wire: WireThread) -> ThreadEntry {
+fn entry(wire: WireThread<'_>) -> ThreadEntry {
+    let descent = descent(WireDescent {
+        cwd: wire.cwd.clone(),
+        agent_nickname: wire.agent_nickname.clone(),
+        source: wire.source,
+    });
     ThreadEntry {
         title: title(&wire),
         thread: ThreadId::new(wire.id),
         cwd: bounded(wire.cwd),
         updated_at: wire.updated_at,
+        is_loaded: wire.status.is_some_and(|it| it.kind != "notLoaded"),
+        descent: descent.parent.is_some().then(|| Box::new(descent)),
     }
 }
 
 // A thread without a name is known by its first message.
-fn title(thread: &WireThread) -> Option<String> {
+fn title(thread: &WireThread<'_>) -> Option<String> {
     let text = thread.name.as_deref().or(thread.preview.as_deref())?;
     Some(one_line(text)).filter(|it| !it.is_empty())
 }
@@ -214,12 +225,12 @@ fn title(thread: &WireThread) -> Option<String> {
 #[derive(Deserialize)]
 struct WireRead<'a> {
     #[serde(borrow)]
-    thread: WireKin<'a>,
+    thread: WireDescent<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireKin<'a> {
+struct WireDescent<'a> {
     #[serde(default)]
     cwd: String,
     agent_nickname: Option<String>,
@@ -248,14 +259,14 @@ struct WireSpawn {
 }
 
 // Any other kind of source has no parent whose user it works for.
-fn kinship(wire: WireKin<'_>) -> Kinship {
+fn descent(wire: WireDescent<'_>) -> Descent {
     let source = wire.source.and_then(|it| decode_json::<WireSource<'_>>(it).ok()?.sub_agent);
     let spawn = source.and_then(|it| decode_json::<WireSubAgent>(it).ok()?.thread_spawn);
     let (parent, path, nickname) = match spawn {
         Some(it) => (Some(ThreadId::new(it.parent_thread_id)), it.agent_path, it.agent_nickname),
         None => (None, None, None),
     };
-    Kinship {
+    Descent {
         parent,
         nickname: wire.agent_nickname.or(nickname).map(bounded),
         name: path.map(bounded).as_deref().and_then(task_name),

@@ -17,6 +17,8 @@ use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
 const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
+/// Subagents per page.
+const DESCENDANTS: u32 = 100;
 
 /// Codex's name for the gateway of the client; a thread keeps it, and is loaded again only with one of that name.
 const GATEWAY: &str = "custom-gateway";
@@ -66,6 +68,18 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
             params.add("cwd", cwd.as_deref());
             params.add("cursor", cursor.as_deref());
             params.add("archived", archived.then_some(true));
+            params.done()
+        }
+        CodexRequest::ThreadDescendants { thread, cursor } => {
+            let mut params = Params::of(json!({
+                "ancestorThreadId": thread.as_str(),
+                "modelProviders": [],
+                "sourceKinds": ["subAgentThreadSpawn"],
+                "sortKey": "created_at",
+                "sortDirection": "asc",
+                "limit": DESCENDANTS,
+            }));
+            params.add("cursor", cursor.as_deref());
             params.done()
         }
         CodexRequest::ThreadFind { thread, archived } => {

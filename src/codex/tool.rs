@@ -54,7 +54,7 @@ pub(crate) fn plain(name: &str, title: String, kind: ToolKind, status: ItemStatu
         text: None,
         images: Vec::new(),
         locations: Vec::new(),
-        crew: None,
+        collab: None,
     }
 }
 

@@ -287,7 +287,8 @@ impl Core {
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
-                    self.link.load(Purpose::Resume { session }, request, out);
+                    self.link.load(Purpose::Resume { session: session.clone() }, request, out);
+                    self.ask_descendants(&session, Vec::new(), None, out);
                 }
             }
             Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),

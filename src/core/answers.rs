@@ -67,7 +67,14 @@ impl Core {
                 result => self.with(now, &session, out, |session, cx| session.revived(cx, result)),
             },
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
-            Purpose::Kinship { thread } => self.kinship_told(now, &thread, result, out),
+            Purpose::Descent { thread } => self.descent_told(now, &thread, result, out),
+            Purpose::Descendants { session, known } => {
+                self.descendants_told(now, &session, known, result, out);
+            }
+            Purpose::Restore { session } if !self.sessions.contains_key(&session) => {
+                self.forget_thread(&session.thread(), &result, out);
+            }
+            Purpose::Restore { session } => self.rejoined(now, &session, thread_opened(result), out),
             Purpose::IsLoaded { then } => {
                 let (purpose, request) = *then;
                 let request = match (result, request) {
@@ -230,7 +237,7 @@ impl Core {
             Ok(opened) => opened,
             Err(error) => return out.refuse(ticket, open_failure("thread/start", None, &error)),
         };
-        self.children.opened(&opened.thread);
+        self.subagents.opened(&opened.thread);
         let mut session = Session::new(&opened, place, History::Known);
         session.is_blank = true;
         self.welcome(now, ticket, session, out);
@@ -266,7 +273,7 @@ impl Core {
         };
         let error = match thread_opened(result) {
             Ok(opened) => {
-                self.children.opened(&opened.thread);
+                self.subagents.opened(&opened.thread);
                 let (sessions, mut cx) = self.split(now, out);
                 let session = sessions
                     .entry(id.clone())
@@ -277,7 +284,7 @@ impl Core {
             }
             Err(error) => error,
         };
-        out.refuse(resuming.ticket, open_failure("thread/resume", Some(id), &error));
+        resuming.refuse(open_failure("thread/resume", Some(id), &error), out);
         self.staying.push(id.clone());
     }
 
@@ -303,27 +310,19 @@ impl Core {
     }
 
     pub(super) fn codex_asked(&mut self, now: Tick, request: RequestId, ask: CodexAsk, out: &mut Effects) {
-        let thread = match &ask {
-            CodexAsk::Command { thread, .. }
-            | CodexAsk::FileChange { thread, .. }
-            | CodexAsk::Permissions { thread, .. }
-            | CodexAsk::Questions { thread, .. }
-            | CodexAsk::McpForm { thread, .. }
-            | CodexAsk::McpUrl { thread, .. } => thread.clone(),
-            CodexAsk::Unsupported { method } => {
-                let (_, mut cx) = self.split(now, out);
-                return asks::refuse(&mut cx, request, method);
-            }
+        let Some(thread) = ask.thread().cloned() else {
+            let method = if let CodexAsk::Unsupported { method } = &ask { method } else { "a request" };
+            let (_, mut cx) = self.split(now, out);
+            return asks::refuse(&mut cx, request, method);
         };
         let Some((request, ask)) = self.hold_back_ask(now, &thread, (request, ask), out) else { return };
         let session = self.renewals.session(&thread);
         let (sessions, mut cx) = self.split(now, out);
-        let is_here =
-            |it: &&mut Session| it.closing.is_none() && !it.kin.as_ref().is_some_and(|kin| kin.is_folded);
+        let is_here = |it: &&mut Session| it.closing.is_none() && !it.is_in_call();
         if let Some(it) = sessions.get_mut(&session).filter(is_here) {
             return it.asked(&mut cx, request, ask);
         }
-        self.asked_beside(now, &thread, (request, ask), out);
+        self.asked_without_session(now, &thread, (request, ask), out);
     }
 }
 
@@ -333,7 +332,7 @@ pub(super) fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<Th
         Ok(
             CodexReply::Initialized { .. }
             | CodexReply::Threads { .. }
-            | CodexReply::Kinship(_)
+            | CodexReply::Descent(_)
             | CodexReply::Items { .. }
             | CodexReply::Turns { .. }
             | CodexReply::Turn(_)

@@ -20,6 +20,22 @@ pub enum Ask {
     Url { message: String, elicitation: String, url: String },
 }
 
+impl Ask {
+    /// Says who asks, where it is not the session that it is put in.
+    pub(crate) fn said_by(&mut self, who: &str) {
+        match self {
+            Self::Permission(Permission { title: text, .. })
+            | Self::Form { message: text, .. }
+            | Self::Url { message: text, .. } => *text = format!("{who} asks: {text}"),
+            Self::Questions { questions, .. } => {
+                for question in questions.iter_mut().filter(|it| !it.question.is_empty()) {
+                    question.question = format!("{who} asks: {}", question.question);
+                }
+            }
+        }
+    }
+}
+
 /// A permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Permission {

@@ -32,6 +32,33 @@ pub enum CodexAsk {
     Unsupported { method: String },
 }
 
+impl CodexAsk {
+    /// The thread that asks.
+    #[must_use]
+    pub fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            Self::Command { thread, .. }
+            | Self::FileChange { thread, .. }
+            | Self::Permissions { thread, .. }
+            | Self::Questions { thread, .. }
+            | Self::McpForm { thread, .. }
+            | Self::McpUrl { thread, .. } => Some(thread),
+            Self::Unsupported { .. } => None,
+        }
+    }
+
+    /// The item of that thread that it is about.
+    pub(crate) fn item_mut(&mut self) -> Option<&mut ItemId> {
+        match self {
+            Self::Command { item, .. }
+            | Self::FileChange { item, .. }
+            | Self::Permissions { item, .. }
+            | Self::Questions { item, .. } => Some(item),
+            Self::McpForm { .. } | Self::McpUrl { .. } | Self::Unsupported { .. } => None,
+        }
+    }
+}
+
 /// What is asked about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandAsk {

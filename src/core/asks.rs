@@ -8,11 +8,12 @@ use super::asked::{
 };
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
-use super::ids::{AskId, ItemId, RequestId, TerminalId, ThreadId, ToolCallId};
+use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
 use super::items::Opening;
 use super::questions::SKIP;
 use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
+use super::subagents::asks::{Asker, BY_SUBAGENT};
 use super::update::{CallChange, FinalStatus, Severity, ToolKind};
 use crate::background::ledger::Call;
 use crate::background::standing::headline;
@@ -28,10 +29,11 @@ pub(super) struct Approval {
 
 impl Session {
     /// A request of Codex's about this thread.
-    pub(crate) fn asked(&mut self, cx: &mut Cx<'_>, request: RequestId, ask: CodexAsk) {
+    pub(crate) fn asked(&mut self, cx: &mut Cx<'_>, request: RequestId, mut ask: CodexAsk) {
         if self.held.is_some() {
             return self.held_asks.push((request, ask));
         }
+        self.asks_for_child(cx, &mut ask);
         match ask {
             CodexAsk::Command { item, about, command, cwd, reason, decisions, .. } => {
                 // The model can type only into what was handed back to it.
@@ -82,6 +84,7 @@ impl Session {
             }
             CodexAsk::Unsupported { method } => refuse(cx, request, &method),
         }
+        self.asker = None;
         self.report(cx);
     }
 
@@ -115,14 +118,16 @@ impl Session {
         if self.ledger.get(item).is_some() {
             return;
         }
-        let opening = Opening {
-            name: Some(name.to_owned()),
-            title: title.to_owned(),
-            kind: ToolKind::Other,
-            locations: Vec::new(),
-            content: Vec::new(),
-            input: None,
+        let title = match &self.asker {
+            Some(_) => format!("{BY_SUBAGENT} asks: {title}"),
+            None => title.to_owned(),
         };
+        let (kind, locations, content) = match self.asker.as_mut().and_then(|it| it.shown.take()) {
+            Some(it) => (it.kind, it.locations, it.content),
+            None => (ToolKind::Other, Vec::new(), Vec::new()),
+        };
+        let name = Some(name.to_owned());
+        let opening = Opening { name, title, kind, locations, content, input: None };
         let turn = self.current_turn();
         self.open_tool(cx, &turn, item, opening);
         self.ask_calls.insert(item.clone());
@@ -135,7 +140,11 @@ impl Session {
         }
     }
 
-    pub(super) fn put(&mut self, cx: &mut Cx<'_>, open: OpenAsk, question: Ask) {
+    pub(super) fn put(&mut self, cx: &mut Cx<'_>, mut open: OpenAsk, mut question: Ask) {
+        open.child.clone_from(&self.asker);
+        if open.child.is_some() {
+            question.said_by(BY_SUBAGENT);
+        }
         let ask = cx.desk.ask(&self.id);
         self.asks.insert(ask, open);
         cx.out.push(Effect::Ask { ask, session: self.id.clone(), question });
@@ -190,7 +199,9 @@ impl Session {
                 let label = chosen.and_then(|n| question.options.get(n)).map(|(label, _)| label.clone());
                 answers.push((question.id, label.into_iter().collect()));
                 let Some(item) = item else { return };
+                self.asker = child;
                 self.ask_next(cx, request, item, left, answers);
+                self.asker = None;
                 return self.report(cx);
             }
             AskKind::Page { elicitation } => {
@@ -225,7 +236,7 @@ impl Session {
     fn decided(
         &mut self,
         cx: &mut Cx<'_>,
-        (item, child): (Option<&ItemId>, Option<&ThreadId>),
+        (item, child): (Option<&ItemId>, Option<&Asker>),
         decisions: Vec<Decision>,
         answer: &Answer,
     ) -> CodexAnswer {
@@ -236,7 +247,7 @@ impl Session {
         if let Some((_, decision)) = chosen {
             match (item, child) {
                 (Some(item), None) if decision.kind.is_allow() => self.approved(cx, item),
-                (Some(item), Some(thread)) if decision.kind.is_allow() => {
+                (_, Some(Asker { thread, item: Some(item), .. })) if decision.kind.is_allow() => {
                     let (thread, item) = (thread.clone(), item.clone());
                     cx.desk.news.push_back(News::Approved { thread, item });
                 }
@@ -273,7 +284,8 @@ impl Session {
 
     /// The turn that asked is over: nobody waits for an answer. A child may still do so.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
-        self.held_asks.clear();
+        let thread = self.thread.clone();
+        self.held_asks.retain(|(_, ask)| ask.thread() != Some(&thread));
         let its = self.asks.iter().filter(|(_, ask)| ask.child.is_none());
         for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {
             self.withdraw(cx, ask);

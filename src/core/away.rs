@@ -131,7 +131,7 @@ impl Session {
         if !self.is_open || (self.tie == Tie::Unloaded && !self.is_unsure) {
             return self.locals_lost(cx, failure, !was_open);
         }
-        if was_open && !self.is_unsure && !cx.link.is_retired() && self.kin.is_none() {
+        if was_open && !self.is_unsure && !cx.link.is_retired() && self.lineage.is_none() {
             self.notice(cx, Severity::Warning, failure.to_string(), None);
         }
         self.tie = Tie::Unloaded;
@@ -231,11 +231,11 @@ impl Session {
         self.stop_waiting(cx, &failure);
         self.locals_lost(cx, &failure, true);
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, failure);
+            resuming.refuse(failure, cx.out);
         }
         self.release_answers(cx);
         if self.tie == Tie::Loaded {
-            let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
+            let children = cx.subagents.housekeeping(&self.id).into_iter().map(|(thread, _)| thread);
             for thread in children.chain([self.thread.clone()]) {
                 cx.link.call(Purpose::Parting, CodexRequest::Unsubscribe { thread }, cx.out);
             }

@@ -2,13 +2,13 @@
 //!
 //! The wire's JSON stays in `crate::codex`; this is its typed subset.
 
+mod event_thread;
 mod item;
 
 pub use item::{CommandItem, CommandSource, Item, ItemKind, ItemStatus, ToolItem};
 pub(crate) use item::{REVIEW, REVIEW_STARTS};
 
 use super::asked::CodexAsk;
-use super::crew::Kinship;
 use super::fault::Fault;
 use super::gateway::Gateway;
 use super::goals::Goal;
@@ -23,6 +23,7 @@ use super::queued::QueuedMessage;
 use super::request::{Instructions, McpServer, PromptPart, Shelf, ThreadEntry};
 use super::rules::{Collaboration, CollaborationMode, Rules};
 use super::sign_in::{LoginEnd, LoginKind, LoginStarted};
+use super::subagents::collab::Descent;
 use super::update::{Diff, PlanEntry, Severity};
 use std::sync::Arc;
 
@@ -93,6 +94,8 @@ pub enum CodexRequest {
     ThreadPut { thread: ThreadId, shelf: Shelf },
     /// `thread/list`, most recent first, no subagents.
     ThreadList { cwd: Option<String>, cursor: Option<String>, limit: u32, archived: bool },
+    /// `thread/list` of the subagents of a thread, at every depth, oldest first.
+    ThreadDescendants { thread: ThreadId, cursor: Option<String> },
     /// `thread/list` of this one thread: is it among the archived, or among the others?
     ThreadFind { thread: ThreadId, archived: bool },
     /// `thread/turns/list`, oldest first: their names, or all of them where Codex keeps no items.
@@ -207,7 +210,7 @@ pub enum CodexReply {
         next: Option<String>,
     },
     /// `thread/read`.
-    Kinship(Kinship),
+    Descent(Descent),
     Items {
         items: Vec<HistoryItem>,
         next: Option<String>,

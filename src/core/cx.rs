@@ -1,13 +1,14 @@
 //! What a session may touch besides itself, during one step.
 
-use super::children::Children;
 use super::effect::Effects;
-use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
+use super::failure::Failure;
+use super::ids::{AskId, ItemId, MessageId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
 use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
+use super::subagents::threads::Subagents;
 use super::sweeper::Sweeper;
 use super::timer::Timers;
 use super::update::{Snapshot, Update};
@@ -22,7 +23,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) timers: &'a mut Timers,
     pub(crate) desk: &'a mut Desk,
     pub(crate) sweeper: &'a mut Sweeper,
-    pub(crate) children: &'a Children,
+    pub(crate) subagents: &'a Subagents,
     pub(crate) models: &'a Catalogue,
     pub(crate) client: &'a ClientProfile,
     pub(crate) settings: &'a Settings,
@@ -62,8 +63,34 @@ pub(crate) enum News {
     /// A subagent's client was told this state.
     State {
         parent: SessionId,
-        kid: SessionId,
+        child: SessionId,
         snapshot: Snapshot,
+    },
+    /// The thread of a session that comes back is loaded: its subagents are named.
+    Associate {
+        root: SessionId,
+    },
+    /// The history of a session that comes back is told: its subagents are brought back.
+    Restore {
+        root: SessionId,
+    },
+    /// Everything of a subagent that comes back is known, or cannot be, for this reason.
+    Known {
+        child: SessionId,
+        failure: Option<Failure>,
+    },
+    /// A subagent has got a message.
+    Instructed {
+        parent: SessionId,
+        child: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    /// Both ends of a message are known.
+    Matched {
+        child: SessionId,
+        received: MessageId,
+        sent: MessageId,
     },
     /// What was held back of a session is out: its subagents follow.
     Released {
@@ -76,16 +103,16 @@ pub(crate) enum News {
     },
     /// `/stop` of a subagent at work, and of a command in the background of one.
     Cancel {
-        kid: SessionId,
+        child: SessionId,
     },
     Stop {
-        kid: SessionId,
+        child: SessionId,
         item: ItemId,
     },
     /// An update of such a subagent.
-    Folded {
+    ShowInCall {
         root: SessionId,
-        kid: SessionId,
+        child: SessionId,
         update: Update,
     },
 }

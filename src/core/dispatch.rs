@@ -24,7 +24,7 @@ impl Core {
             Input::Swept { generation, report } => self.swept(now, generation, report, out),
             Input::Stop { stop, report } => self.climb(now, stop, Event::Reached(report), out),
             Input::Surveyed { session, found } => {
-                self.look_below(&session);
+                self.find_subagent_jobs(&session);
                 self.with(now, &session, out, |session, cx| session.surveyed(cx, &found));
             }
             Input::Watched { watch, report } => self.watched(now, watch, report, out),
@@ -92,7 +92,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.quiet_turn(cx, &turn));
                 }
                 Timer::Survey { session } => {
-                    self.look_below(&session);
+                    self.find_subagent_jobs(&session);
                     self.with(now, &session, out, |session, cx| session.survey_bound(cx));
                 }
                 Timer::Local { session, key } => {
@@ -106,7 +106,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.close_bound(cx));
                 }
                 Timer::ReadAgain { thread } => self.read_again(&thread, out),
-                Timer::Stranger { thread } => self.stranger_bound(now, &thread, out),
+                Timer::Announcement { thread } => self.announcement_bound(now, &thread, out),
                 Timer::Models => {
                     if !self.models.is_known() {
                         out.anomaly(Anomaly::UnknownAnswer { what: "no answer to model/list" });

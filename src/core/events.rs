@@ -42,7 +42,7 @@ impl Core {
             }),
             Event::Settings { thread, holds } => {
                 self.on(now, &thread, out, "settings", |session, cx| {
-                    if session.chosen.learn(&holds) && session.kin.is_none() {
+                    if session.chosen.learn(&holds) && session.lineage.is_none() {
                         let options = session.chosen.list(cx.models);
                         session.emit(cx, Update::Options(options));
                     }
@@ -58,11 +58,11 @@ impl Core {
                 });
             }
             Event::ItemStarted { thread, turn, item } => {
-                self.introduce(now, &thread, &item.kind, out);
+                self.announce_named(now, &thread, &item.kind, out);
                 self.on(now, &thread, out, "item", |session, cx| session.item_started(cx, &turn, item));
             }
             Event::ItemCompleted { thread, turn, item } => {
-                self.introduce(now, &thread, &item.kind, out);
+                self.announce_named(now, &thread, &item.kind, out);
                 self.on(now, &thread, out, "end of an item", |session, cx| {
                     session.item_completed(cx, &turn, item)
                 });
@@ -163,7 +163,7 @@ impl Core {
             }
             Event::SkillsChanged => {
                 let (sessions, mut cx) = self.split(now, out);
-                for session in sessions.values_mut().filter(|it| it.kin.is_none()) {
+                for session in sessions.values_mut().filter(|it| it.lineage.is_none()) {
                     session.read_skills(&mut cx);
                 }
             }
@@ -187,7 +187,7 @@ impl Core {
             return;
         }
         let (sessions, mut cx) = self.split(now, out);
-        for session in sessions.values_mut().filter(|it| it.kin.is_none()) {
+        for session in sessions.values_mut().filter(|it| it.lineage.is_none()) {
             session.notice(&mut cx, severity, title.clone(), description.clone());
         }
     }

@@ -50,8 +50,8 @@ impl Session {
                 }
                 let opening = self.opening_of(cx, &tool);
                 self.open_tool(cx, turn, &id, opening);
-                if let Some(crew) = &tool.crew {
-                    self.crew_called(&id, crew);
+                if let Some(collab) = &tool.collab {
+                    self.collab_started(&id, collab);
                 }
             }
             ItemKind::Hidden => {}
@@ -98,6 +98,9 @@ impl Session {
                 let output = tool.output.clone().map(CallOutput::Json);
                 let opening = self.opening_of(cx, &tool);
                 self.tool_ended(cx, turn, &id, opening, final_status(tool.status), output);
+                if let Some(collab) = tool.collab.filter(|_| tool.status == ItemStatus::Completed) {
+                    self.told_children(cx, &id, &collab);
+                }
             }
             ItemKind::Hidden => {}
         }
@@ -238,8 +241,8 @@ impl Session {
     /// How a call looks, with the subagents that it is about.
     fn opening_of(&self, cx: &Cx<'_>, tool: &ToolItem) -> Opening {
         let mut opening = Opening::of(tool);
-        if let Some(crew) = &tool.crew {
-            opening.content.extend(self.crew_content(cx, crew));
+        if let Some(collab) = &tool.collab {
+            opening.content.extend(self.collab_content(cx, collab));
         }
         opening
     }

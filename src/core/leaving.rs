@@ -75,7 +75,9 @@ impl Core {
                 | Purpose::Models
                 | Purpose::Revive { .. }
                 | Purpose::Renew { .. }
-                | Purpose::Kinship { .. }
+                | Purpose::Descent { .. }
+                | Purpose::Descendants { .. }
+                | Purpose::Restore { .. }
                 | Purpose::Replay { .. }
                 | Purpose::CatchUp { .. }
                 | Purpose::IsLoaded { .. }
@@ -105,7 +107,7 @@ impl Core {
             self.sessions.remove(&session);
             out.refuse(ticket, failure.clone());
         }
-        self.children.lost();
+        self.subagents.lost();
         if self.link.address().is_some() {
             return self.connection_lost(now, &failure, was_running, out);
         }
@@ -173,7 +175,7 @@ impl Core {
         }
         for (session, resuming) in std::mem::take(&mut self.late_resumes) {
             match self.leaving {
-                Some(_) => out.refuse(resuming.ticket, failure.clone()),
+                Some(_) => resuming.refuse(failure.clone(), out),
                 None => self.resume_session(now, &session, resuming, out),
             }
         }

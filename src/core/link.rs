@@ -11,7 +11,7 @@ use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
 use super::queued::QueuedMessage;
-use super::request::{Archived, Place, Shelf, Ticket};
+use super::request::{Archived, Place, Shelf, ThreadEntry, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deaths within `CRASH_WINDOW` after which we stop starting it.
@@ -94,8 +94,17 @@ pub(crate) enum Purpose {
     Renew {
         session: SessionId,
     },
+    /// One page of the subagents of a session that comes back; these are known.
+    Descendants {
+        session: SessionId,
+        known: Vec<ThreadEntry>,
+    },
+    /// A subagent of a session that comes back: its thread is joined.
+    Restore {
+        session: SessionId,
+    },
     /// Whose subagent a thread is.
-    Kinship {
+    Descent {
         thread: ThreadId,
     },
     /// One page of the history for a replay.

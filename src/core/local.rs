@@ -3,7 +3,6 @@
 //! Owns the cycle running, answer, idle of a prompt that the model never sees, also while a turn runs.
 
 use super::asking::Heard;
-use super::below::Below;
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, MessageId, PromptKey, RequestId, Tick};
@@ -14,6 +13,7 @@ use super::ps;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::Session;
 use super::slash::{Slash, Task, Which};
+use super::subagents::ps::SubagentJob;
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
@@ -35,7 +35,7 @@ pub(crate) struct Locals {
     pub(crate) jobs: Jobs,
     pub(crate) leftovers: Leftovers,
     /// What runs in subagents, at the last look.
-    pub(crate) below: Vec<Below>,
+    pub(crate) subagent_jobs: Vec<SubagentJob>,
 }
 
 /// A prompt that waits for what its answer needs.
@@ -291,14 +291,14 @@ impl Session {
         let left = self.left_behind(found);
         let left: Vec<String> =
             left.iter().filter_map(|it| Some(ps::left(jobs.number(&it.item)?, it))).collect();
-        ps::table(&rows, &standing, &self.rows_below(), &left)
+        ps::table(&rows, &standing, &self.subagent_rows(), &left)
     }
 
     /// All that has or gets a number.
     fn all(&self, found: Option<&[Found]>) -> Vec<ItemId> {
         let left = self.left_behind(found).into_iter().map(|it| it.item);
-        let below = self.locals.below.iter().map(|it| it.item.clone());
-        self.running().into_iter().chain(below).chain(left).collect()
+        let subagents = self.locals.subagent_jobs.iter().map(|it| it.item.clone());
+        self.running().into_iter().chain(subagents).chain(left).collect()
     }
 
     fn stop(&mut self, cx: &mut Cx<'_>, which: &Which, found: Option<&[Found]>) -> String {
@@ -335,7 +335,7 @@ impl Session {
         let grace = cx.settings.stop_grace;
         let mut lines = Vec::new();
         for item in chosen {
-            if let Some(line) = self.stop_below(cx, &item) {
+            if let Some(line) = self.stop_subagent_job(cx, &item) {
                 lines.push(line);
                 continue;
             }

@@ -41,7 +41,7 @@ impl Session {
         if !self.is_open {
             return;
         }
-        if was_running && !cx.link.is_retired() && self.kin.is_none() {
+        if was_running && !cx.link.is_retired() && self.lineage.is_none() {
             self.notice(cx, Severity::Error, failure.to_string(), None);
         }
         self.stop_starting();

@@ -11,7 +11,9 @@ impl CodexRequest {
             Self::ThreadResume { .. } | Self::ThreadRejoin { .. } => "thread/resume",
             Self::ThreadFork { .. } => "thread/fork",
             Self::ThreadPut { shelf, .. } => shelf.method(),
-            Self::ThreadList { .. } | Self::ThreadFind { .. } => "thread/list",
+            Self::ThreadList { .. } | Self::ThreadDescendants { .. } | Self::ThreadFind { .. } => {
+                "thread/list"
+            }
             Self::TurnsList { .. } => "thread/turns/list",
             Self::ThreadRead { .. } => "thread/read",
             Self::ItemsList { .. } | Self::NewestItems { .. } => "thread/items/list",

@@ -3,14 +3,14 @@
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
 use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
-use super::cx::Cx;
-use super::effect::Anomaly;
+use super::cx::{Cx, News};
+use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
 use super::ids::{SessionId, ThreadId};
 use super::link::Purpose;
 use super::prompts::refusal;
 use super::replay::Returning;
-use super::request::{Place, Reply, SessionOpened, Ticket, Version};
+use super::request::{Place, Reply, SessionOpened, ThreadEntry, Ticket, Version};
 use super::session::{Session, Tie};
 use super::turn::{Front, Turn};
 use super::update::Update;
@@ -21,9 +21,12 @@ const INTERNAL: i64 = -32603;
 /// A resume that is not answered yet.
 #[derive(Debug)]
 pub(crate) struct Resuming {
-    pub(crate) ticket: Ticket,
+    /// `None` for a subagent, which comes back with its session.
+    pub(crate) ticket: Option<Ticket>,
     pub(crate) place: Place,
     pub(crate) replay: bool,
+    /// Its subagents at every depth, once they are known; what became of asking for them otherwise.
+    pub(crate) descendants: Option<Result<Vec<ThreadEntry>, CodexError>>,
     stage: Stage,
 }
 
@@ -34,6 +37,8 @@ enum Stage {
     Replaying,
     /// The client does not keep up: the next page waits.
     Paused,
+    /// Its subagents are being brought back.
+    Restoring,
     /// What lives is being asked for.
     Listing,
     /// Everything is known; only the models are missing.
@@ -42,7 +47,19 @@ enum Stage {
 
 impl Resuming {
     pub(crate) fn new(ticket: Ticket, place: Place, replay: bool) -> Self {
-        Self { ticket, place, replay, stage: Stage::Replaying }
+        Self { ticket: Some(ticket), place, replay, descendants: None, stage: Stage::Replaying }
+    }
+
+    /// Of a subagent.
+    pub(crate) fn of_subagent(place: Place, replay: bool) -> Self {
+        Self { ticket: None, place, replay, descendants: None, stage: Stage::Replaying }
+    }
+
+    /// The client is told that it came to nothing.
+    pub(crate) fn refuse(self, failure: Failure, out: &mut Effects) {
+        if let Some(ticket) = self.ticket {
+            out.refuse(ticket, failure);
+        }
     }
 
     /// The call that brings the thread back.
@@ -69,12 +86,19 @@ impl Session {
         self.tie = Tie::Loaded;
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
-        self.ask_profiles(cx);
+        if self.lineage.is_none() {
+            self.ask_profiles(cx);
+        }
         match self.is_unsure {
             true => self.rejoin(cx, opened),
             false => drop(self.joins_turn(opened)),
         }
         self.keeping = opened.keeping;
+        self.comes_back_with(cx, resuming);
+    }
+
+    /// The thread is known: its history and what lives can be told.
+    pub(crate) fn comes_back_with(&mut self, cx: &mut Cx<'_>, resuming: Resuming) {
         self.at_work.clear();
         let lived = self.returning.take();
         let Returning { living, unfinished } = lived.unwrap_or_else(|| self.what_lives(cx));
@@ -82,12 +106,32 @@ impl Session {
         self.resuming = Some(resuming);
         if !replay {
             self.hold_first(living.into_iter().flat_map(|(_, updates)| updates));
-            return self.await_list(cx);
+            return self.await_descendants(cx);
         }
         let (placed, rest): (Vec<_>, Vec<_>) = living.into_iter().partition(|(started, _)| started.is_some());
         self.hold_first(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         let placed = placed.into_iter().filter_map(|(started, updates)| Some((started?, updates)));
-        self.begin_replay(cx, opened.keeping, placed.collect());
+        self.begin_replay(placed.collect());
+        self.await_descendants(cx);
+    }
+
+    /// Its subagents are known: the history can be told, which names them.
+    pub(crate) fn descendants_known(&mut self, cx: &mut Cx<'_>) {
+        match self.reader {
+            Some(_) => self.read_on(cx),
+            None => self.await_subagents(cx),
+        }
+    }
+
+    /// The history is told: now those of its subagents.
+    pub(crate) fn await_subagents(&mut self, cx: &mut Cx<'_>) {
+        if self.lineage.is_some() {
+            return self.await_list(cx);
+        }
+        if let Some(resuming) = &mut self.resuming {
+            resuming.stage = Stage::Restoring;
+        }
+        cx.desk.news.push_back(News::Restore { root: self.id.clone() });
     }
 
     /// The thread was loaded in mid-turn. Returns whether that is news.
@@ -105,8 +149,14 @@ impl Session {
         if let Some(resuming) = &mut self.resuming {
             resuming.stage = Stage::Listing;
         }
-        self.read_standing(cx);
-        self.poll_terminals(cx);
+        if self.lineage.is_none() {
+            self.read_standing(cx);
+        }
+        match self.tie {
+            Tie::Loaded => self.poll_terminals(cx),
+            // Nothing of it runs.
+            Tie::Unloaded | Tie::Reviving | Tie::Lost(_) => self.resume_listed(cx),
+        }
     }
 
     /// The client does not keep up: the next page waits.
@@ -126,7 +176,7 @@ impl Session {
     }
 
     /// Holds these back, before what is held back already.
-    fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
+    pub(in crate::core) fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
         let later = self.held.take().unwrap_or_default();
         self.held = Some(updates.chain(later).collect());
     }
@@ -136,15 +186,18 @@ impl Session {
         if let Some(resuming) = &mut self.resuming {
             resuming.stage = Stage::Known;
         }
-        self.answer_resume(cx);
+        match self.lineage {
+            // Told when all subagents are known, and before those that it is a subagent of.
+            Some(_) => self.is_known(cx, None),
+            None => self.answer_resume(cx),
+        }
     }
 
     /// Tells what came meanwhile: it is a part of what the state is about (V2-26, V2-62).
-    fn tell_held(&mut self, cx: &mut Cx<'_>) {
+    pub(in crate::core) fn tell_held(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.replace(Vec::new()).into_iter().flatten() {
             self.emit_ahead(cx, update);
         }
-        self.reannounce_kids(cx);
     }
 
     /// Which permission profiles there are depends on the directory; nothing waits for it.
@@ -172,14 +225,16 @@ impl Session {
 
     /// Answers a resume once the models are known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
-        if !cx.models.is_known() || !self.reads.is_done() {
+        if self.lineage.is_some() || !cx.models.is_known() || !self.reads.is_done() {
             return;
         }
         match self.resuming.take() {
             Some(resuming) if resuming.stage == Stage::Known => {
                 self.tell_held(cx);
                 self.report_ahead(cx);
-                self.answer_open(cx, resuming.ticket);
+                if let Some(ticket) = resuming.ticket {
+                    self.answer_open(cx, ticket);
+                }
                 self.woken_again(cx);
                 self.pump(cx);
             }
@@ -197,8 +252,7 @@ impl Session {
         if cx.version() == Version::V1 {
             self.emit_ahead(cx, Update::Commands(self.skills.commands()));
         }
-        self.release(cx);
-        self.report(cx);
+        self.goes_on(cx);
         self.read_skills(cx);
     }
 
@@ -229,7 +283,7 @@ impl Session {
     pub(crate) fn joined(&mut self, cx: &mut Cx<'_>) {
         self.tie = Tie::Loaded;
         // A subagent has neither a goal nor a queue nor commands of its own.
-        let is_persons = self.kin.is_none();
+        let is_persons = self.lineage.is_none();
         if is_persons {
             self.read_standing(cx);
         }
@@ -244,7 +298,8 @@ impl Session {
     /// A resume cannot be finished: a session that was open stays so, any other is none.
     pub(crate) fn resume_failed(&mut self, cx: &mut Cx<'_>, resuming: Resuming, failure: Failure) {
         self.reader = None;
-        cx.out.refuse(resuming.ticket, failure);
+        let Some(ticket) = resuming.ticket else { return self.not_restored(cx, failure) };
+        cx.out.refuse(ticket, failure);
         if self.is_open {
             return self.goes_on(cx);
         }

@@ -282,8 +282,8 @@ impl Session {
         content: Vec<Content>,
     ) {
         let message = MessageId::from(item);
-        if self.kin.is_some() {
-            return self.told_by_parent(cx, message, content);
+        if self.lineage.is_some() {
+            return self.instructed(cx, message, content);
         }
         if let Some(key) = key.as_ref().filter(|_| !self.replaying) {
             self.queued_started(cx, key);

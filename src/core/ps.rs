@@ -74,7 +74,7 @@ pub(crate) fn of_subagent(number: u32, id: &str, title: &str, command: &str) -> 
 }
 
 /// Such a command is asked to end now.
-pub(crate) fn stopping_below(number: u32, command: &str, title: &str, grace: u64) -> String {
+pub(crate) fn stopping_in_subagent(number: u32, command: &str, title: &str, grace: u64) -> String {
     format!("Stopping **{number}** {} of {title}: {}", code(command), asked(grace))
 }
 

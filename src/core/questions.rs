@@ -223,6 +223,10 @@ impl Session {
 
     /// The call of a tool server that waits for the answer, if it can be no other.
     fn call_that_asks(&self, server: &str, tool: Option<&str>) -> Option<ItemId> {
+        // A call of ours is none of a subagent's.
+        if self.asker.is_some() {
+            return None;
+        }
         let is_its = |name: &str| match name.strip_prefix(server).and_then(|rest| rest.strip_prefix('.')) {
             Some(name) => tool.is_none_or(|tool| tool == name),
             None => false,

@@ -2,7 +2,7 @@
 //!
 //! What lives is written down when the replay begins. What happens meanwhile is held back and follows it.
 
-use super::codex::{CodexError, CodexReply, CodexRequest, ItemKind, ItemStatus};
+use super::codex::{CodexError, CodexReply, CodexRequest, ItemKind, ItemStatus, ToolItem};
 use super::codex::{REVIEW, REVIEW_STARTS};
 use super::cx::Cx;
 use super::effect::Anomaly;
@@ -94,17 +94,11 @@ impl Session {
         texts.map(|(item, voice, text)| voice.chunk(item, text.to_owned())).collect()
     }
 
-    /// The history is asked for from its beginning.
-    pub(crate) fn begin_replay(
-        &mut self,
-        cx: &mut Cx<'_>,
-        keeping: Keeping,
-        living: Vec<(i64, Vec<Update>)>,
-    ) {
+    /// The history is to be told from its beginning.
+    pub(crate) fn begin_replay(&mut self, living: Vec<(i64, Vec<Update>)>) {
         self.ledger.forget_closed();
         self.in_review = false;
-        self.reader = Some(Reader::new(keeping, living));
-        self.read_on(cx);
+        self.reader = Some(Reader::new(self.keeping, living));
     }
 
     /// Asks for the next page, or waits until the client keeps up.
@@ -165,6 +159,9 @@ impl Session {
         if self.is_reviewers(&item.kind) {
             return;
         }
+        if let ItemKind::Tool(ToolItem { collab: Some(collab), .. }) = &item.kind {
+            self.note_gone(cx, &collab.threads);
+        }
         // A running command is told from the list, with its process.
         let runs = matches!(&item.kind, ItemKind::Command(it) if it.status == ItemStatus::InProgress && it.process.is_some());
         if runs && matches!(self.front, Front::Active(_)) {
@@ -206,7 +203,7 @@ impl Session {
         }
         self.history = History::Known;
         self.emit_ahead(cx, Update::ReplayComplete);
-        self.await_list(cx);
+        self.await_subagents(cx);
     }
 
     /// The next page's cursor; the same one again would never end.

@@ -127,7 +127,7 @@ impl Core {
             || self.sessions.get(session).is_some_and(|it| it.resuming.is_some() || it.closing.is_some());
         if is_busy {
             let message = "this session is being resumed or closed already; wait for that answer";
-            return out.refuse(resuming.ticket, Failure::InvalidRequest(message.to_owned()));
+            return resuming.refuse(Failure::InvalidRequest(message.to_owned()), out);
         }
         // What the lost app-server left is not swept yet: its ends have to be told first.
         if !self.losses.is_empty() {
@@ -135,7 +135,7 @@ impl Core {
             return;
         }
         if let Err(failure) = self.link.ensure(now, out) {
-            return out.refuse(resuming.ticket, failure);
+            return resuming.refuse(failure, out);
         }
         self.arriving.insert(session.clone(), resuming);
         self.with(now, session, out, |session, cx| session.returns(cx));
@@ -151,14 +151,14 @@ impl Core {
         self.late_resumes = late;
         let given_up: Vec<(SessionId, Resuming)> = given_up;
         for (_, resuming) in given_up {
-            out.refuse(resuming.ticket, Failure::Cancelled);
+            resuming.refuse(Failure::Cancelled, out);
         }
     }
 
     /// A resume whose thread is not loaded comes to nothing; a session that was open stays so.
     pub(super) fn refuse_arriving(&mut self, session: &SessionId, failure: &Failure, out: &mut Effects) {
         if let Some(resuming) = self.arriving.remove(session) {
-            out.refuse(resuming.ticket, failure.clone());
+            resuming.refuse(failure.clone(), out);
             self.staying.push(session.clone());
         }
     }
@@ -173,16 +173,24 @@ impl Core {
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
         self.cancel_all_barred(now, &session, out);
         match self.sessions.contains_key(&session) {
-            true => {
-                self.announce_waiting(now, &session, out);
-                let mut ticket = Some(ticket);
-                for id in self.tree(&session) {
-                    let ticket = if id == session { ticket.take() } else { None };
-                    self.with(now, &id, out, |session, cx| session.close(cx, ticket));
-                }
-            }
+            true => self.close_tree(now, &session, Some(ticket), out),
             // Nothing to stop (V2-23).
             false => out.respond(ticket, Reply::SessionClosed),
+        }
+    }
+
+    /// A session closes with all its subagents, the deepest first.
+    pub(super) fn close_tree(
+        &mut self,
+        now: Tick,
+        session: &SessionId,
+        mut ticket: Option<Ticket>,
+        out: &mut Effects,
+    ) {
+        self.announce_waiting(now, session, out);
+        for id in self.tree(session) {
+            let ticket = if id == *session { ticket.take() } else { None };
+            self.with(now, &id, out, |session, cx| session.close(cx, ticket));
         }
     }
 

@@ -8,13 +8,11 @@ use super::catching_up::CatchingUp;
 use super::choices::Chosen;
 use super::codex::ThreadOpened;
 use super::cx::{Cx, News};
-use super::folded::Accounts;
 use super::history::Reader;
 use super::ids::{
     AskId, Generation, ItemId, MessageId, PromptKey, RequestId, SessionId, ThreadId, Tick, TurnId,
 };
 use super::kept::Keeping;
-use super::kids::{Kids, Kin};
 use super::listing::Polls;
 use super::local::Locals;
 use super::opening::Resuming;
@@ -26,6 +24,10 @@ use super::shown::Shown;
 use super::skills::Skills;
 use super::standing::Reads;
 use super::stopping::Closing;
+use super::subagents::asks::Asker;
+use super::subagents::call::SubagentCalls;
+use super::subagents::children::{Children, Lineage};
+use super::subagents::restore::Restoring;
 use super::texts::Texts;
 use super::told::Untold;
 use super::turn::Front;
@@ -112,11 +114,15 @@ pub(crate) struct Session {
     pub(crate) usage: Option<(u64, u64)>,
     pub(crate) waking: Waking,
     /// It is the session of a subagent.
-    pub(crate) kin: Option<Kin>,
-    pub(crate) kids: Kids,
+    pub(crate) lineage: Option<Lineage>,
+    pub(crate) children: Children,
     /// What is shown of subagents that have no session at the client, and the calls that do.
-    pub(crate) accounts: Accounts,
-    pub(crate) accounts_shown: BTreeSet<ItemId>,
+    pub(crate) subagent_calls: SubagentCalls,
+    pub(crate) open_subagent_calls: BTreeSet<ItemId>,
+    /// Its subagents, while they are being brought back.
+    pub(crate) restoring: Restoring,
+    /// While a question of another thread is being put to the user of this session.
+    pub(crate) asker: Option<Asker>,
     reported: Snapshot,
 }
 
@@ -155,7 +161,7 @@ pub(crate) struct OpenAsk {
     pub(crate) item: Option<ItemId>,
     pub(crate) kind: AskKind,
     /// The subagent that asks; `None` for the thread itself.
-    pub(crate) child: Option<ThreadId>,
+    pub(crate) child: Option<Asker>,
 }
 
 /// How an answer is turned into Codex's.
@@ -224,10 +230,12 @@ impl Session {
             own: None,
             usage: None,
             waking: Waking::default(),
-            kin: None,
-            kids: Kids::default(),
-            accounts: Accounts::default(),
-            accounts_shown: BTreeSet::new(),
+            lineage: None,
+            children: Children::default(),
+            subagent_calls: SubagentCalls::default(),
+            open_subagent_calls: BTreeSet::new(),
+            restoring: Restoring::default(),
+            asker: None,
             // A new session is idle and quiet until told otherwise (V2-22).
             reported: Snapshot { state: State::Idle(None), background: Vec::new() },
         }
@@ -235,9 +243,9 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
-        if let Some(Kin { root, is_folded: true, .. }) = &self.kin {
-            let (root, kid) = (root.clone(), self.id.clone());
-            return cx.desk.news.push_back(News::Folded { root, kid, update });
+        if self.is_in_call() {
+            self.shown.note(&update);
+            return self.emit_ahead(cx, update);
         }
         let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
         if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
@@ -261,7 +269,7 @@ impl Session {
 
     /// In v1 every turn without a prompt opens with a line that says what woke it (D13).
     pub(crate) fn open_by_itself(&mut self, cx: &mut Cx<'_>, line: &str) {
-        if cx.version() == Version::V1 && self.kin.is_none() {
+        if cx.version() == Version::V1 && self.lineage.is_none() {
             self.woken = true;
             let message = MessageId::new(format!("woken-{}", cx.desk.next_key()));
             self.emit(cx, Update::AgentText { message, text: line.to_owned() });
@@ -280,6 +288,10 @@ impl Session {
 
     /// Sends an update ahead of what is held back: a replay.
     pub(crate) fn emit_ahead(&self, cx: &mut Cx<'_>, update: Update) {
+        if let Some(Lineage { root, is_in_call: true, .. }) = &self.lineage {
+            let (root, child) = (root.clone(), self.id.clone());
+            return cx.desk.news.push_back(News::ShowInCall { root, child, update });
+        }
         cx.out.update(&self.id, update);
     }
 
@@ -304,7 +316,7 @@ impl Session {
             cx.out.update(&self.id, update);
         }
         self.release_answers(cx);
-        if !self.kids.is_empty() {
+        if !self.children.is_empty() {
             cx.desk.news.push_back(News::Released { parent: self.id.clone() });
         }
         for (request, ask) in std::mem::take(&mut self.held_asks) {
@@ -349,20 +361,29 @@ impl Session {
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        self.reported = snapshot.clone();
-        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
+        let was_running = !matches!(self.reported.state, State::Idle(_));
+        self.reported.clone_from(&snapshot);
+        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already. One that began
+        // meanwhile too runs by this snapshot, and ends after the answer.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
-            *reason = Some(stop);
+            match was_running {
+                true => *reason = Some(stop),
+                false => {
+                    snapshot.state = State::Running;
+                    self.reported.state = State::Running;
+                    self.held_end = Some(stop);
+                }
+            }
         }
         self.emit_ahead(cx, Update::State(snapshot));
     }
 
-    fn snapshot(&self) -> Snapshot {
+    pub(in crate::core) fn snapshot(&self) -> Snapshot {
         let own = self.ledger.background().into_iter().map(|it| match it {
             Listed::Terminal(it) => Background::Terminal(it.terminal().clone()),
             Listed::Standing(call) => Background::ToolCall(call.clone()),
         });
-        let background = own.chain(self.kids.listed().into_iter().map(Background::Subagent)).collect();
+        let background = own.chain(self.children.listed().into_iter().map(Background::Subagent)).collect();
         Snapshot { state: self.state(), background }
     }
 

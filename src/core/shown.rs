@@ -50,7 +50,7 @@ impl Shown {
             | Update::Options(_)
             | Update::SessionInfo { .. }
             | Update::Subagent(_)
-            | Update::SessionMessage { .. }
+            | Update::SessionMessage(_)
             | Update::ReplayComplete => {}
         }
     }

@@ -233,7 +233,7 @@ impl Session {
             }
         }
         self.withdraw_all_asks(cx);
-        self.interrupt_housework(cx);
+        self.interrupt_housekeeping(cx);
         self.hasten(cx);
         for item in self.ledger.items(Call::is_unstopped) {
             self.stop_command(cx, &item, EndedBy::Close);
@@ -268,7 +268,7 @@ impl Session {
         if cx.now.0 - closing.since.0 >= CLOSE_BOUND {
             return self.close_now(cx);
         }
-        let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
+        let children = cx.subagents.housekeeping(&self.id).into_iter().map(|(thread, _)| thread);
         let mut threads: Vec<_> = std::iter::once(self.thread.clone()).chain(children).collect();
         threads.retain(|thread| cx.link.unmark(thread));
         if threads.is_empty() {
@@ -283,7 +283,7 @@ impl Session {
     fn is_quiet(&self, now: Tick) -> bool {
         matches!(self.front, Front::Idle)
             && self.ledger.is_empty()
-            && self.kids.is_empty()
+            && self.children.is_empty()
             && self.reads.is_settled(now)
     }
 
@@ -346,7 +346,7 @@ impl Session {
         self.refuse_all(cx, &Failure::Cancelled);
         if self.tie == Tie::Loaded {
             // For what no item ever named.
-            let children = cx.children.housework(&self.id).into_iter().map(|(thread, _)| thread);
+            let children = cx.subagents.housekeeping(&self.id).into_iter().map(|(thread, _)| thread);
             for thread in children.chain([self.thread.clone()]) {
                 let request = CodexRequest::Clean { thread: thread.clone() };
                 cx.link.call(Purpose::Parting, request, cx.out);
@@ -354,7 +354,7 @@ impl Session {
             }
         }
         if let Some(resuming) = self.resuming.take() {
-            cx.out.refuse(resuming.ticket, Failure::Cancelled);
+            resuming.refuse(Failure::Cancelled, cx.out);
         }
         self.forget_leftovers(cx);
         self.release_answers(cx);

@@ -37,7 +37,7 @@ pub(crate) enum Timer {
     /// Codex could not read a thread yet.
     ReadAgain { thread: ThreadId },
     /// A thread that nobody has announced waits.
-    Stranger { thread: ThreadId },
+    Announcement { thread: ThreadId },
     /// Session answers wait for the model list.
     Models,
     /// Sessions wait for `account/read` number `read`.
@@ -75,7 +75,7 @@ impl Timer {
             Self::Wake { .. } => "the model is woken by what ended",
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::ReadAgain { .. } => "codex could not read the thread of a subagent yet",
-            Self::Stranger { .. } => "a subagent waits to be announced",
+            Self::Announcement { .. } => "a subagent waits to be announced",
             Self::Models => "the model list is awaited",
             Self::Account { .. } => "the account is awaited",
             Self::LookAgain => "somebody may have signed in elsewhere",

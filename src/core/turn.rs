@@ -110,7 +110,7 @@ impl Session {
         // A turn of the thread reaches us, so it is loaded.
         if self.tie == Tie::Unloaded {
             self.tie = Tie::Loaded;
-            if self.kin.is_none() {
+            if self.lineage.is_none() {
                 self.read_standing(cx);
             }
         }
@@ -282,7 +282,8 @@ impl Session {
     /// The answer of a v1 prompt.
     pub(crate) fn turn_ended(&self, stop: StopReason) -> Reply {
         let listed = self.ledger.background().into_iter().map(|it| it.call());
-        let shown = self.accounts_shown.iter().filter_map(|item| Some(self.ledger.get(item)?.call.clone()));
+        let shown =
+            self.open_subagent_calls.iter().filter_map(|item| Some(self.ledger.get(item)?.call.clone()));
         let background = listed.chain(shown).collect();
         Reply::TurnEnded { stop, background }
     }
@@ -300,7 +301,7 @@ impl Session {
         for item in self.ledger.items(is_left) {
             // An approved command whose process no list has named yet is alive, as far as we know, and
             // outlives an interrupt. So do the question of a child, and a child itself.
-            if self.is_approved(&item) || self.is_asked_by_child(&item) || self.shows_account(&item) {
+            if self.is_approved(&item) || self.is_asked_by_child(&item) || self.is_subagent_call(&item) {
                 continue;
             }
             self.close_call(cx, &item, status, CallChange::default());
@@ -315,7 +316,7 @@ impl Session {
         change: CallChange,
     ) {
         self.tool_names.remove(item);
-        self.crew_answered(item);
+        self.collab_ended(item);
         self.leaves_page_of(cx, item);
         if let Some(Call { call, work, .. }) = self.ledger.close(item) {
             let update = match work {

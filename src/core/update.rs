@@ -66,8 +66,29 @@ pub enum Update {
     ReplayComplete,
     /// A subagent's session appears, or something of it changes; told in the session of its parent.
     Subagent(SubagentChange),
-    /// A message that another session sent to this one, whole.
-    SessionMessage { message: MessageId, from: SessionId, content: Vec<Content> },
+    /// A message between two sessions, as one of them sees it.
+    SessionMessage(SessionMessage),
+}
+
+/// A message between two sessions in the transcript of one of them; both have ids of their own for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionMessage {
+    pub message: MessageId,
+    pub from: SessionId,
+    pub to: SessionId,
+    /// What the other one calls it, once that is known.
+    pub twin: Option<Twin>,
+    /// All of it; `None` keeps what was told.
+    pub content: Option<Vec<Content>>,
+}
+
+/// The other view of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Twin {
+    /// This one was received: what its sender calls it.
+    Sent(MessageId),
+    /// This one was sent: what its recipient calls it.
+    Received(MessageId),
 }
 
 /// Patch of a subagent's session; `None` keeps.

@@ -4,7 +4,8 @@
 import { Agent, importSdk } from "./agent.mjs";
 import { Elicitations, Permissions, serve } from "./commands.mjs";
 
-const acp = await importSdk("@agentclientprotocol/sdk");
+// Its stable entry knows no subagents.
+const acp = await importSdk(process.env.ACP_SDK_ENTRY ?? "@agentclientprotocol/sdk");
 const { agent: to, client: from } = acp.methods;
 
 const agent = new Agent(process.argv.slice(2));

@@ -44,13 +44,13 @@ async fn listed(client: &Client, params: Value) -> anyhow::Result<Vec<String>> {
 }
 
 /// What the client shows of a session, without what a history cannot hold.
-fn shown(session: &Session<'_>) -> Vec<(String, Value)> {
+pub(crate) fn shown(session: &Session<'_>) -> Vec<(String, Value)> {
     let version = session.client.version;
     let lines: Vec<Value> = session.client.look(|it| {
         let of = |dir| if dir == Dir::ToAdapter { "sent" } else { "got" };
         it.wire.iter().map(|it| json!({of(it.dir): it.body})).collect()
     });
-    let view = View::of(version, &session.id, &lines);
+    let view = View::of(version, &session.id, &session.id, &lines);
     let entries = view.entries().map(|(kind, id, entry)| {
         let mut entry = entry.clone();
         if let Some(fields) = entry.as_object_mut() {
@@ -212,7 +212,7 @@ async fn a_damaged_thread_harms_no_other(version: Version) {
     .await;
 }
 
-fn rollout(dir: PathBuf, thread: &str) -> Option<PathBuf> {
+pub(crate) fn rollout(dir: PathBuf, thread: &str) -> Option<PathBuf> {
     for entry in std::fs::read_dir(dir).ok()?.filter_map(Result::ok) {
         let path = entry.path();
         if path.is_dir() {

@@ -1,5 +1,8 @@
 //! Subagents of the real Codex, with both sets of its tools: announced, listed, asked for, stopped, closed.
 
+mod lives;
+mod restored;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::home::Config;

@@ -43,6 +43,8 @@ pub(crate) struct Rig {
     pub(crate) exit: Option<i32>,
     /// Codex answers by hand what goal and what queue a thread has; else none and an empty one.
     pub(crate) standing: bool,
+    /// Codex answers by hand what subagents a thread has; else none.
+    pub(crate) descendants: bool,
     /// Sweeps under way.
     pub(crate) sweeps: VecDeque<Generation>,
     /// Stops that were begun.
@@ -93,6 +95,7 @@ impl Rig {
             ended: Vec::new(),
             exit: None,
             standing: false,
+            descendants: false,
             sweeps: VecDeque::new(),
             n_stops: 0,
             called: Vec::new(),
@@ -253,6 +256,11 @@ impl Rig {
                 let result = match message["method"].as_str() {
                     Some("thread/goal/get") if !self.standing => Some(json!({"goal": null})),
                     Some("thread/queue/list") if !self.standing => {
+                        Some(json!({"data": [], "nextCursor": null}))
+                    }
+                    Some("thread/list")
+                        if !self.descendants && message["params"]["ancestorThreadId"].is_string() =>
+                    {
                         Some(json!({"data": [], "nextCursor": null}))
                     }
                     // Without skills; the stories are not about them.

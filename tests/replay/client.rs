@@ -157,7 +157,7 @@ pub(crate) struct Client {
     opening: BTreeMap<i64, Option<String>>,
     sessions: Vec<String>,
     /// Sessions of subagents.
-    kids: Vec<String>,
+    children: Vec<String>,
     /// Open questions, oldest first.
     questions: Vec<Value>,
     /// Methods of open requests, to judge their answers by.
@@ -171,7 +171,7 @@ impl Client {
             n_requests: 0,
             opening: BTreeMap::new(),
             sessions: Vec::new(),
-            kids: Vec::new(),
+            children: Vec::new(),
             questions: Vec::new(),
             methods: BTreeMap::new(),
         }
@@ -180,7 +180,7 @@ impl Client {
     /// The session with this number: those of subagents are counted from 100, in the order of their appearance.
     pub(crate) fn session(&self, idx: usize) -> Option<&str> {
         let found = match idx.checked_sub(KIDS) {
-            Some(idx) => self.kids.get(idx),
+            Some(idx) => self.children.get(idx),
             None => self.sessions.get(idx),
         };
         found.map(String::as_str)
@@ -339,9 +339,9 @@ impl Client {
             }
             (Some(_), Value::Null) => {
                 let update = &message["params"]["update"];
-                let kid =
+                let child =
                     update["sessionId"].as_str().filter(|_| update["sessionUpdate"] == "subagent_update");
-                self.kids.extend(kid.map(str::to_owned).filter(|kid| !self.kids.contains(kid)));
+                self.children.extend(child.map(str::to_owned).filter(|child| !self.children.contains(child)));
                 Vec::new()
             }
             (Some(_), _) => {

@@ -7,6 +7,7 @@ use crate::reach::Reach;
 use crate::recording::Recording;
 use crate::server::Server;
 use crate::standing::Standing;
+use crate::thread::Doing;
 use crate::watches::Watches;
 use crate::world::{OnFault, World};
 use appserver_acp::core::input::Pressure;
@@ -82,6 +83,10 @@ enum Move {
     Unqueue(usize),
     /// The n-th listed tool call (v2), or one that never was.
     CancelToolCall(usize, usize),
+    /// Subagents that no recording has.
+    Does(usize, Doing),
+    /// A turn that goes on until it is cut off, with a subagent in it.
+    Spawns(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -205,6 +210,22 @@ fn one_move() -> impl Strategy<Value = Move> {
         1 => Just(Move::Die),
         1 => Just(Move::Hang),
         1 => prop_oneof![Just(Pressure::High), Just(Pressure::Low)].prop_map(Move::Press),
+        6 => (0..2_usize, doing()).prop_map(|(session, doing)| Move::Does(session, doing)),
+        4 => (0..2_usize).prop_map(Move::Spawns),
+    ]
+}
+
+fn doing() -> impl Strategy<Value = Doing> {
+    let nth = 0..3_usize;
+    prop_oneof![
+        2 => prop::option::of(nth.clone()).prop_map(Doing::Starts),
+        2 => nth.clone().prop_map(Doing::Works),
+        4 => nth.clone().prop_map(Doing::Runs),
+        2 => nth.clone().prop_map(Doing::IsHandedBack),
+        2 => nth.clone().prop_map(Doing::Ends),
+        2 => nth.clone().prop_map(Doing::Asks),
+        3 => nth.clone().prop_map(Doing::Rests),
+        1 => nth.prop_map(Doing::IsUnloaded),
     ]
 }
 
@@ -305,6 +326,13 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             let mut calls = calls.filter_map(|key| Some(key.strip_prefix("tool_call:")?.to_owned()));
             let call = calls.nth(nth).unwrap_or_else(|| "no-such".into());
             world.act(&Act::CancelToolCall { call, session });
+        }
+        Move::Does(thread, doing) => world.does(thread, doing),
+        Move::Spawns(session) => {
+            world.server.hold();
+            world.act(&Act::Prompt { text: format!("at {}", world.now()), key: None, session });
+            world.pass(world.now() + 20, &mut |world, line| world.deliver(&line));
+            world.does(session, Doing::Starts(None));
         }
         Move::Die => world.kill_server(),
         Move::Hang => world.hang_server(),

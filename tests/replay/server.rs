@@ -4,7 +4,7 @@ use crate::recording::Recording;
 use crate::service;
 use crate::shelf::Shelf;
 use crate::standing::{Said, Standing};
-use crate::thread::Thread;
+use crate::thread::{Doing, Thread};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -118,6 +118,16 @@ impl Server {
                 let lines = if has_more { Vec::new() } else { self.threads[idx].go_on() };
                 self.later(now, idx, lines);
             }
+            let is_unloaded = |line: &Value| {
+                line["method"] == "thread/status/changed" && line["params"]["status"]["type"] == "notLoaded"
+            };
+            if let Some(idx) = thread.filter(|idx| {
+                sent.as_ref()
+                    .is_some_and(|it| is_unloaded(it) && it["params"]["threadId"] == self.threads[*idx].id())
+            }) {
+                let lines = self.threads[idx].unload_children();
+                self.later(now, idx, lines);
+            }
             if sent.is_some() {
                 return sent;
             }
@@ -213,6 +223,11 @@ impl Server {
                     let message = format!("session {} is archived. Run `codex unarchive` first.", params["threadId"]);
                     return self.answer(now, id, json!({"error": {"code": -32600, "message": message}}));
                 }
+                if let Some(idx) = self.parent_of(params) {
+                    let child = params["threadId"].as_str().unwrap_or_default();
+                    let opened = self.threads[idx].resume_child(child);
+                    return self.answer(now, id, json!({"result": opened}));
+                }
                 let Some(idx) = self.of(params) else {
                     let error = json!({"code": -32600, "message": "no rollout found for thread"});
                     return self.answer(now, id, json!({"error": error}));
@@ -290,7 +305,15 @@ impl Server {
 
     /// Items that the history of `thread` has.
     pub(crate) fn kept(&self, thread: &str) -> BTreeSet<String> {
-        self.threads.iter().find(|it| it.id() == thread).map(Thread::kept).unwrap_or_default()
+        let own = self.threads.iter().find(|it| it.id() == thread).map(Thread::kept);
+        let child = || self.threads.iter().find_map(|it| it.kept_of_child(thread));
+        own.or_else(child).unwrap_or_default()
+    }
+
+    /// Children of `thread`, at every depth.
+    pub(crate) fn children(&self, thread: &str) -> Vec<String> {
+        let its = self.threads.iter().find(|it| it.id() == thread).map(Thread::descendants);
+        its.into_iter().flatten().filter_map(|it| it["id"].as_str().map(str::to_owned)).collect()
     }
 
     /// Items of the commands of `thread` that run.
@@ -315,6 +338,13 @@ impl Server {
         // One that hangs does nothing for anybody.
         let Some(thread) = self.threads.get_mut(idx).filter(|_| !self.hung) else { return };
         let lines = thread.stand(act);
+        self.later(now, idx, lines);
+    }
+
+    /// A subagent of a thread does something, or something is done with it.
+    pub(crate) fn does(&mut self, now: u64, idx: usize, doing: Doing) {
+        let Some(thread) = self.threads.get_mut(idx).filter(|_| !self.hung) else { return };
+        let lines = thread.does(doing);
         self.later(now, idx, lines);
     }
 

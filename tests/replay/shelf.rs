@@ -51,6 +51,10 @@ impl Shelf {
                 return json!({"error": {"code": -32600, "message": message}});
             }
         };
+        if let Some(ancestor) = params["ancestorThreadId"].as_str() {
+            let found = threads.iter().find(|it| it.id() == ancestor).map(Thread::descendants);
+            return json!({"result": {"data": found.unwrap_or_default(), "nextCursor": null}});
+        }
         let of_archived = params["archived"] == true;
         let only = params["includedThreadIds"].as_array();
         let is_listed = |thread: &&Thread| {

@@ -11,12 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 mod chain;
 #[path = "thread/kept.rs"]
 mod kept;
-#[path = "thread/kin.rs"]
-mod kin;
 #[path = "thread/own.rs"]
 mod own;
 #[path = "thread/running.rs"]
 mod running;
+#[path = "thread/spawns.rs"]
+mod spawns;
+#[path = "thread/subagents.rs"]
+mod subagents;
+
+pub(crate) use spawns::Doing;
 
 /// Milliseconds between a kill and the report of it.
 const KILLED_AFTER: u64 = 5;
@@ -62,7 +66,8 @@ pub(crate) struct Thread {
     /// It is in Codex's memory: nothing happens in it otherwise.
     loaded: bool,
     standing: Standing,
-    kin: kin::Kin,
+    subagents: subagents::Subagents,
+    started: spawns::Started,
 }
 
 #[derive(Debug)]
@@ -78,7 +83,7 @@ impl Thread {
     pub(crate) fn new(recording: Recording) -> Self {
         let id = recording.opened["thread"]["id"].as_str().unwrap_or_default().to_owned();
         let lines = recording.segments.iter().flat_map(|segment| &segment.lines);
-        let kin = kin::Kin::of(lines.map(|(_, line)| line));
+        let subagents = subagents::Subagents::of(lines.map(|(_, line)| line));
         Self {
             id,
             opened: recording.opened,
@@ -103,7 +108,8 @@ impl Thread {
             subscribed: true,
             loaded: true,
             standing: Standing::default(),
-            kin,
+            subagents,
+            started: spawns::Started::default(),
         }
     }
 
@@ -129,7 +135,7 @@ impl Thread {
     /// A command is gone without a word.
     pub(crate) fn vanish(&mut self, item: &str) {
         self.live.remove(item);
-        self.kin.vanish(item);
+        self.subagents.vanish(item);
     }
 
     /// Whether the running turn has commands of its own.
@@ -238,7 +244,7 @@ impl Thread {
         let agrees = |segment: &Segment| matches!(&segment.gate, Gate::Answer { decision, .. } if approves(decision) == approves(result));
         let started = self.waiting.remove(&item);
         let process = self.process_of(&item);
-        let declined = self.kin.answered(&item, approves(result).then_some(process.as_str()));
+        let declined = self.subagents.answered(&item, approves(result).then_some(process.as_str()));
         if approves(result)
             && let Some(started) = started.clone()
         {
@@ -272,7 +278,7 @@ impl Thread {
         if own && !self.happens(&method, &mut line) {
             return None;
         }
-        if !own && !self.kin.hears(&line) {
+        if !own && !self.subagents.observe(&line) {
             return None;
         }
         if !own && line.get("id").is_some() {
@@ -284,13 +290,18 @@ impl Thread {
 
     /// Of lines that are not sent yet, whether this one still comes after the running turn was cut off.
     pub(crate) fn outlives_turn(&self, line: &Value) -> bool {
-        self.live.keys().any(|id| is_about(line, id)) || self.kin.outlives(line, None)
+        self.live.keys().any(|id| is_about(line, id)) || self.subagents.outlives(line, None)
     }
 
     /// The thread, or the app-server, is gone, and everything it ran.
     pub(crate) fn died(&mut self) {
+        self.subagents.died();
+        self.unloaded();
+    }
+
+    /// Its subagents are told of by themselves.
+    fn unloaded(&mut self) {
         self.loaded = false;
-        self.kin.died();
         self.ended.extend(std::mem::take(&mut self.live).into_keys());
         self.ended_turns.extend(self.turn.take());
         self.asks.clear();
@@ -371,9 +382,9 @@ impl Thread {
                 Some(running) => running.output.push_str(params["delta"].as_str().unwrap_or_default()),
                 None => return !self.ended.contains(&id),
             },
-            "thread/status/changed" if params["status"]["type"] == "notLoaded" => self.died(),
+            "thread/status/changed" if params["status"]["type"] == "notLoaded" => self.unloaded(),
             "thread/closed" | "thread/archived" | "thread/deleted" => {
-                self.died();
+                self.unloaded();
             }
             "serverRequest/resolved" => {
                 let request = &params["requestId"];
@@ -485,7 +496,7 @@ impl Thread {
         ]);
         // What a child asks is not settled by this.
         let (kept, over): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.asks).into_iter().partition(|(_, item)| self.kin.waits(item));
+            std::mem::take(&mut self.asks).into_iter().partition(|(_, item)| self.subagents.waits(item));
         self.asks = kept;
         lines.extend(over.iter().map(|(ask, _)| (4, self.resolved(ask))));
         (json!({"result": {}}), lines)

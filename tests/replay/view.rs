@@ -8,22 +8,20 @@ use testkit::belief::Version;
 /// What clears a terminal in v1.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[3J\u{1b}[H";
 
-/// Stands in v1 before a text that replaces what was streamed.
-pub(super) const CORRECTED: &str = "\n\n*(corrected)*\n\n";
-
 /// Entries by kind and id, in order of their appearance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View(Vec<(String, Value)>);
 
 impl View {
-    /// Folds the lines of a trace that are about this session.
-    pub(crate) fn of(version: Version, session: &str, lines: &[Value]) -> Self {
+    /// Folds the lines of a trace that are about this session, which comes back with `root`: itself, or the one that it
+    /// is a subagent of.
+    pub(crate) fn of(version: Version, session: &str, root: &str, lines: &[Value]) -> Self {
         let mut view = Self::default();
         let was_done =
             |id: &Value| lines.iter().any(|it| it["got"]["id"] == *id && it["got"]["result"].is_object());
         for line in lines {
             let (sent, params) = (&line["sent"], &line["got"]["params"]);
-            if asks_for_all(sent) && sent["params"]["sessionId"] == session && was_done(&sent["id"]) {
+            if asks_for_all(sent) && sent["params"]["sessionId"] == root && was_done(&sent["id"]) {
                 view = Self::default();
             }
             if params["sessionId"] == session {

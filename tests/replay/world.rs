@@ -6,6 +6,7 @@ use crate::client::{Act, Client};
 use crate::reach::Reach;
 use crate::server::Server;
 use crate::standing::{Said, Standing};
+use crate::thread::Doing;
 use crate::watches::{Told, Watches};
 use appserver_acp::bridge::Bridge;
 use appserver_acp::bridge::arrival::Arrival;
@@ -117,6 +118,10 @@ impl World {
         }
     }
 
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
@@ -209,6 +214,11 @@ impl World {
     /// Somebody else does something to the goal or the queue of a thread.
     pub(crate) fn stand(&mut self, thread: usize, act: impl FnOnce(&mut Standing) -> Option<Said>) {
         self.server.stand(self.now, thread, act);
+    }
+
+    /// A subagent of a thread does something.
+    pub(crate) fn does(&mut self, thread: usize, doing: Doing) {
+        self.server.does(self.now, thread, doing);
     }
 
     /// Codex says a line that was made by hand.

@@ -5,7 +5,7 @@
 use super::convert::{self, id};
 use crate::acp::error::{fault_code, fault_data};
 use crate::core::ids::{MessageId, SessionId};
-use crate::core::update::{Content, Snapshot, State, StopReason, SubagentChange};
+use crate::core::update::{SessionMessage, Snapshot, State, StopReason, SubagentChange, Twin};
 use agent_client_protocol_schema::{MaybeUndefined, v1};
 use std::path::Path;
 
@@ -35,12 +35,20 @@ pub(super) fn update(change: &SubagentChange) -> v1::SessionUpdate {
     v1::SessionUpdate::SubagentUpdate(update)
 }
 
-pub(super) fn message(message: &MessageId, from: &SessionId, content: &[Content]) -> v1::SessionUpdate {
-    v1::SessionUpdate::SessionMessage(
-        v1::SessionMessage::new(v1::MessageId::new(id(message.as_str())))
-            .sender_session_id(session(from))
-            .content(content.iter().map(convert::block).collect::<Vec<_>>()),
-    )
+pub(super) fn message(it: &SessionMessage) -> v1::SessionUpdate {
+    let name = |message: &MessageId| v1::MessageId::new(id(message.as_str()));
+    let mut message = v1::SessionMessage::new(name(&it.message))
+        .sender_session_id(session(&it.from))
+        .recipient_session_id(session(&it.to));
+    message = match &it.twin {
+        Some(Twin::Sent(twin)) => message.sender_message_id(name(twin)),
+        Some(Twin::Received(twin)) => message.recipient_message_id(name(twin)),
+        None => message,
+    };
+    if let Some(content) = &it.content {
+        message = message.content(content.iter().map(convert::block).collect::<Vec<_>>());
+    }
+    v1::SessionUpdate::SessionMessage(message)
 }
 
 fn session(session: &SessionId) -> v1::SessionId {

@@ -133,19 +133,18 @@ impl Encoder {
             Update::Subagent(change) => {
                 // Without its list, a state may be the one that was told before.
                 let is_state_only = change.title.is_none() && change.cwd.is_none();
-                let told = view.kids.insert(change.session.clone(), change.state.clone().map(|it| it.state));
+                let told =
+                    view.children.insert(change.session.clone(), change.state.clone().map(|it| it.state));
                 match (&change.state, told) {
                     (Some(snapshot), Some(Some(state))) if is_state_only && state == snapshot.state => {
                         return Err(Dropped::AlreadySent);
                     }
-                    (None, Some(told)) => drop(view.kids.insert(change.session.clone(), told)),
+                    (None, Some(told)) => drop(view.children.insert(change.session.clone(), told)),
                     (Some(_) | None, _) => {}
                 }
                 Ok(subagent::update(change))
             }
-            Update::SessionMessage { message, from, content } => {
-                Ok(subagent::message(message, from, content))
-            }
+            Update::SessionMessage(message) => Ok(subagent::message(message)),
         }
     }
 }

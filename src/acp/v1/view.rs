@@ -16,7 +16,7 @@ pub(crate) struct SessionView {
     /// Calls that have not ended.
     pub(crate) calls: BTreeMap<ToolCallId, CallView>,
     /// The states of subagents that were told last.
-    pub(crate) kids: BTreeMap<SessionId, Option<State>>,
+    pub(crate) children: BTreeMap<SessionId, Option<State>>,
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::acp::{Encoded, line, meta, method, raw, time};
 use crate::core::ids::{SessionId, ToolCallId};
 use crate::core::update::{
     Background, CallChange, CallOpened, Exit, ExitStatus, FinalStatus, Patch, PlanEntry, PlanStatus,
-    Severity, Snapshot, State, StopReason, SubagentChange, TerminalOpened, Update,
+    SessionMessage, Severity, Snapshot, State, StopReason, SubagentChange, TerminalOpened, Twin, Update,
 };
 use agent_client_protocol_schema::{MaybeUndefined, v2};
 use base64::Engine as _;
@@ -116,12 +116,23 @@ fn wire(update: &Update) -> Option<v2::SessionUpdate> {
         }
         Update::ReplayComplete => v2::SessionUpdate::ReplayComplete(v2::ReplayComplete::new()),
         Update::Subagent(change) => v2::SessionUpdate::SubagentUpdate(subagent(change)),
-        Update::SessionMessage { message, from, content } => v2::SessionUpdate::SessionMessage(
-            v2::SessionMessage::new(message.as_str())
-                .sender_session_id(v2::SessionId::new(from.as_str()))
-                .content(content.iter().map(convert::block).collect::<Vec<_>>()),
-        ),
+        Update::SessionMessage(message) => v2::SessionUpdate::SessionMessage(session_message(message)),
     })
+}
+
+fn session_message(it: &SessionMessage) -> v2::SessionMessage {
+    let mut message = v2::SessionMessage::new(it.message.as_str())
+        .sender_session_id(v2::SessionId::new(it.from.as_str()))
+        .recipient_session_id(v2::SessionId::new(it.to.as_str()));
+    message = match &it.twin {
+        Some(Twin::Sent(twin)) => message.sender_message_id(v2::MessageId::new(twin.as_str())),
+        Some(Twin::Received(twin)) => message.recipient_message_id(v2::MessageId::new(twin.as_str())),
+        None => message,
+    };
+    match &it.content {
+        Some(content) => message.content(content.iter().map(convert::block).collect::<Vec<_>>()),
+        None => message,
+    }
 }
 
 fn subagent(change: &SubagentChange) -> v2::SubagentUpdate {

@@ -239,6 +239,11 @@ fn the_other_requests() {
             json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "sortKey": "updated_at", "sortDirection": "desc", "limit": 20, "archived": true}),
         ),
         (
+            CodexRequest::ThreadDescendants { thread: thread(), cursor: cursor() },
+            json!({"ancestorThreadId": "t", "modelProviders": [], "sourceKinds": ["subAgentThreadSpawn"],
+                "sortKey": "created_at", "sortDirection": "asc", "limit": 100, "cursor": "c"}),
+        ),
+        (
             CodexRequest::ThreadFind { thread: thread(), archived: true },
             json!({"modelProviders": [], "sourceKinds": ["cli", "vscode", "appServer"], "includedThreadIds": ["t"], "archived": true}),
         ),

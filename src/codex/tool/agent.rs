@@ -5,8 +5,8 @@ use crate::codex::bound::bounded;
 use crate::codex::item::decode_status;
 use crate::codex::place::one_line;
 use crate::core::codex::{ItemStatus, ToolItem};
-use crate::core::crew::{Crew, CrewAct, task_name};
 use crate::core::ids::{Json, ThreadId};
+use crate::core::subagents::collab::{CollabAct, CollabCall, task_name};
 use crate::core::update::ToolKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -40,9 +40,9 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         other => other,
     };
     let act = match wire.tool.as_str() {
-        "wait" => CrewAct::Waits,
-        "closeAgent" => CrewAct::Ends,
-        _ => CrewAct::Uses,
+        "wait" => CollabAct::Waits,
+        "closeAgent" => CollabAct::Ends,
+        _ => CollabAct::Uses,
     };
     let prompt = wire.prompt.filter(|it| !it.is_empty()).map(bounded);
     let receivers = wire.receiver_thread_ids.into_iter().map(bounded).take(RECEIVERS_MAX);
@@ -58,7 +58,7 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
         input: Some(Json::trusted(input.to_string())),
         output: json(wire.agents_states),
         text: prompt.clone(),
-        crew: Some(Box::new(Crew { act, threads, name: None, task: prompt })),
+        collab: Some(Box::new(CollabCall { act, threads, name: None, task: prompt })),
         ..plain(&wire.tool, one_line(title), ToolKind::Other, unstated)
     }
 }
@@ -84,8 +84,9 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
         "completed" => format!("Subagent {agent} finished"),
         other => format!("Subagent {agent}: {other}"),
     };
-    let act = if wire.kind == "completed" { CrewAct::Ends } else { CrewAct::Uses };
-    let crew = Crew { act, threads: vec![ThreadId::new(&thread)], name: task_name(&path), task: None };
+    let act = if wire.kind == "completed" { CollabAct::Ends } else { CollabAct::Uses };
+    let collab =
+        CollabCall { act, threads: vec![ThreadId::new(&thread)], name: task_name(&path), task: None };
     let input = serde_json::json!({
         "kind": bounded(wire.kind),
         "agentThreadId": thread,
@@ -94,7 +95,7 @@ pub(super) fn decode_activity(wire: WireActivity, unstated: ItemStatus) -> ToolI
     });
     ToolItem {
         input: Some(Json::trusted(input.to_string())),
-        crew: Some(Box::new(crew)),
+        collab: Some(Box::new(collab)),
         ..plain("subAgentActivity", one_line(&title), ToolKind::Other, unstated)
     }
 }

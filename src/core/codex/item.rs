@@ -1,7 +1,7 @@
 //! One item of a thread, as Codex tells it.
 
-use crate::core::crew::Crew;
 use crate::core::ids::{ItemId, Json, ProcessId, PromptKey};
+use crate::core::subagents::collab::CollabCall;
 use crate::core::update::{Content, Diff, Location, ToolKind};
 
 /// An item of a turn.
@@ -107,5 +107,5 @@ pub struct ToolItem {
     pub images: Vec<String>,
     pub locations: Vec<Location>,
     /// The subagents that it is about.
-    pub crew: Option<Box<Crew>>,
+    pub collab: Option<Box<CollabCall>>,
 }

@@ -115,7 +115,7 @@ impl Thread {
     }
 }
 
-fn page(all: Vec<Value>, params: &Value) -> Value {
+pub(super) fn page(all: Vec<Value>, params: &Value) -> Value {
     let from = params["cursor"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0_usize).min(all.len());
     let limit = params["limit"].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or(25);
     let to = all.len().min(from + limit);

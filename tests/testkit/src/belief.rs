@@ -53,6 +53,8 @@ pub struct Belief {
     sessions: BTreeMap<String, Session>,
     /// Sessions that were announced as subagents.
     subagents: BTreeMap<String, Subagent>,
+    /// Subagents that were named since the resume of their session was asked for.
+    coming_back: BTreeMap<String, BTreeSet<String>>,
     found: Findings,
 }
 
@@ -75,6 +77,7 @@ impl Belief {
             garbage: 0,
             sessions: BTreeMap::new(),
             subagents: BTreeMap::new(),
+            coming_back: BTreeMap::new(),
             found: Findings::default(),
         }
     }
@@ -263,6 +266,7 @@ impl Belief {
                         }
                         session.phase = Phase::Open;
                         session.former = None;
+                        self.subagents_are_back(call);
                     }
                     ("session/close" | "session/delete" | "session/archive", model) => {
                         if let Model::V2(model) = model {
@@ -282,6 +286,9 @@ impl Belief {
     fn refused(&mut self, call: &Call, error: &Value) {
         if error["code"].as_i64().is_none() || error["message"].as_str().is_none() {
             self.found.add("malformed", format!("error without code or message: {error}"));
+        }
+        if matches!(call.method.as_str(), "session/resume" | "session/load") {
+            self.subagents_stay(call);
         }
         match (call.method.as_str(), self.sessions.get_mut(call.session())) {
             // One that was open before stays so, as it was.
@@ -320,10 +327,7 @@ impl Belief {
         if update["sessionUpdate"] == "subagent_update"
             && let Some(child) = update["sessionId"].as_str()
         {
-            if !self.sessions.contains_key(child) {
-                let fresh = self.fresh(Phase::Open);
-                self.sessions.insert(child.to_owned(), fresh);
-            }
+            self.named(name, child);
             let known = self.subagents.entry(child.to_owned()).or_default();
             if !update["state"].is_null() && self.version == Version::V2 {
                 known.mirror(child, &update["state"], &mut self.found);
@@ -367,6 +371,58 @@ impl Belief {
                 if update["sessionUpdate"] == "replay_complete" && replaying {
                     session.phase = Phase::Opening;
                 }
+            }
+        }
+    }
+
+    /// A subagent is named by its parent: for the first time, or again while its session comes back.
+    fn named(&mut self, parent: &str, child: &str) {
+        let is_asked =
+            |(_, call): (&str, &Call)| matches!(call.method.as_str(), "session/resume" | "session/load");
+        let root = match self.requests.of(parent).any(is_asked) {
+            true => Some(parent.to_owned()),
+            false => {
+                self.coming_back.iter().find(|(_, its)| its.contains(parent)).map(|(root, _)| root.clone())
+            }
+        };
+        let is_news = |root: String| self.coming_back.entry(root).or_default().insert(child.to_owned());
+        let comes_back = root.is_some_and(is_news);
+        if !comes_back && self.sessions.contains_key(child) {
+            return;
+        }
+        let mut session = self.fresh(if comes_back { Phase::Opening } else { Phase::Open });
+        let former = self.sessions.remove(child).filter(|_| comes_back);
+        if let (Some(Session { model: Model::V2(former), .. }), Model::V2(model)) =
+            (&former, &mut session.model)
+        {
+            model.comes_after(former);
+        }
+        session.former = former.map(Box::new);
+        self.sessions.insert(child.to_owned(), session);
+        if comes_back {
+            self.subagents.remove(child);
+        }
+    }
+
+    /// The resume of a session is answered: each of its subagents was told whole by then.
+    fn subagents_are_back(&mut self, call: &Call) {
+        for child in self.coming_back.remove(call.session()).unwrap_or_default() {
+            let Some(session) = self.sessions.get_mut(&child) else { continue };
+            session.phase = Phase::Open;
+            session.former = None;
+            if let Model::V2(model) = &mut session.model {
+                model.is_back(&mut self.found);
+            }
+        }
+    }
+
+    /// The resume of a session came to nothing: its subagents are what they were.
+    fn subagents_stay(&mut self, call: &Call) {
+        for child in self.coming_back.remove(call.session()).unwrap_or_default() {
+            let Some(session) = self.sessions.get_mut(&child) else { continue };
+            match session.former.take() {
+                Some(former) => *session = *former,
+                None => session.phase = Phase::Closed,
             }
         }
     }

@@ -104,6 +104,13 @@ impl Session {
         }
     }
 
+    /// The session that it works for is back, and so is this subagent.
+    pub(crate) fn is_back(&mut self, found: &mut Findings) {
+        if self.n_snapshots == 0 {
+            found.add("resume-snapshot", "no state update of a subagent before the answer".into());
+        }
+    }
+
     /// A close was answered.
     pub(crate) fn closed(&mut self, found: &mut Findings) {
         if self.state.is_active() {

@@ -1,7 +1,7 @@
 //! Which thread an event is about.
 
-use super::codex::Event;
-use super::ids::ThreadId;
+use crate::core::codex::Event;
+use crate::core::ids::ThreadId;
 
 impl Event {
     /// `None` for what concerns the whole app-server.

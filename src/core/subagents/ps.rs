@@ -2,21 +2,21 @@
 //!
 //! A look at one moment; what is stopped by it is stopped in the subagent's own session.
 
-use super::Core;
-use super::cx::{Cx, News};
-use super::ids::{ItemId, SessionId};
-use super::ps;
-use super::session::Session;
-use super::turn::Front;
-use super::update::EndedBy;
 use crate::background::ledger::Call;
+use crate::core::Core;
+use crate::core::cx::{Cx, News};
+use crate::core::ids::{ItemId, SessionId};
+use crate::core::ps;
+use crate::core::session::Session;
+use crate::core::turn::Front;
+use crate::core::update::EndedBy;
 
 /// One thing that can be stopped.
 #[derive(Debug)]
-pub(crate) struct Below {
+pub(crate) struct SubagentJob {
     /// Its name in the session at the top.
     pub(crate) item: ItemId,
-    kid: SessionId,
+    child: SessionId,
     /// The subagent's name.
     title: String,
     what: What,
@@ -32,26 +32,27 @@ enum What {
 
 impl Core {
     /// Tells a session what runs below it now.
-    pub(super) fn look_below(&mut self, root: &SessionId) {
+    pub(in crate::core) fn find_subagent_jobs(&mut self, root: &SessionId) {
         let mut tree = self.tree(root);
         tree.reverse();
-        let mut below = Vec::new();
-        for kid in tree.iter().filter(|id| *id != root) {
-            let (Some(session), Some(parent)) = (self.sessions.get(kid), self.children.parent(&kid.thread()))
+        let mut jobs = Vec::new();
+        for child in tree.iter().filter(|id| *id != root) {
+            let (Some(session), Some(parent)) =
+                (self.sessions.get(child), self.subagents.parent(&child.thread()))
             else {
                 continue;
             };
-            let name = self.sessions.get(parent).and_then(|it| it.kid_name(kid)).unwrap_or_default();
-            session.add_below(&name, &mut below);
+            let name = self.sessions.get(parent).and_then(|it| it.child_name(child)).unwrap_or_default();
+            session.add_jobs(&name, &mut jobs);
         }
         if let Some(root) = self.sessions.get_mut(root) {
-            root.locals.below = below;
+            root.locals.subagent_jobs = jobs;
         }
     }
 }
 
 impl Session {
-    fn add_below(&self, name: &str, below: &mut Vec<Below>) {
+    fn add_jobs(&self, name: &str, jobs: &mut Vec<SubagentJob>) {
         let title = if name.is_empty() { "subagent".to_owned() } else { format!("subagent {name}") };
         let commands = |is_it: fn(&Call) -> bool| {
             let its = self.ledger.in_order().into_iter().filter(move |(_, call)| is_it(call));
@@ -60,23 +61,23 @@ impl Session {
         if !matches!(self.front, Front::Idle) {
             let waits_on = commands(Call::is_foreground_process).map(|(_, command)| command).collect();
             let item = ItemId::new(format!("subagent-{}", self.id));
-            below.push(Below {
+            jobs.push(SubagentJob {
                 item,
-                kid: self.id.clone(),
+                child: self.id.clone(),
                 title: title.clone(),
                 what: What::Turn(waits_on),
             });
         }
-        below.extend(commands(Call::is_background).map(|(item, command)| Below {
+        jobs.extend(commands(Call::is_background).map(|(item, command)| SubagentJob {
             item,
-            kid: self.id.clone(),
+            child: self.id.clone(),
             title: title.clone(),
             what: What::Command(command),
         }));
     }
 
-    pub(crate) fn rows_below(&self) -> Vec<String> {
-        let rows = self.locals.below.iter().filter_map(|it| {
+    pub(crate) fn subagent_rows(&self) -> Vec<String> {
+        let rows = self.locals.subagent_jobs.iter().filter_map(|it| {
             let number = self.locals.jobs.number(&it.item)?;
             Some(match &it.what {
                 What::Turn(waits_on) => ps::subagent(number, it.item.as_str(), &it.title, waits_on),
@@ -87,18 +88,18 @@ impl Session {
     }
 
     /// Stops something of a subagent; what is said of it. `None` if this is none.
-    pub(crate) fn stop_below(&mut self, cx: &mut Cx<'_>, item: &ItemId) -> Option<String> {
-        let it = self.locals.below.iter().find(|it| it.item == *item)?;
+    pub(crate) fn stop_subagent_job(&mut self, cx: &mut Cx<'_>, item: &ItemId) -> Option<String> {
+        let it = self.locals.subagent_jobs.iter().find(|it| it.item == *item)?;
         let number = self.locals.jobs.number(item).unwrap_or_default();
-        let kid = it.kid.clone();
+        let child = it.child.clone();
         match &it.what {
             What::Turn(_) => {
-                cx.desk.news.push_back(News::Cancel { kid });
+                cx.desk.news.push_back(News::Cancel { child });
                 Some(format!("Stopping **{number}** {}: what it does now is cut off.", it.title))
             }
             What::Command(command) => {
-                cx.desk.news.push_back(News::Stop { kid, item: item.clone() });
-                Some(ps::stopping_below(number, command, &it.title, cx.settings.stop_grace))
+                cx.desk.news.push_back(News::Stop { child, item: item.clone() });
+                Some(ps::stopping_in_subagent(number, command, &it.title, cx.settings.stop_grace))
             }
         }
     }

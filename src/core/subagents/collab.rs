@@ -1,11 +1,11 @@
 //! What Codex tells of subagents beside the events of their own threads.
 
-use super::ids::ThreadId;
+use crate::core::ids::ThreadId;
 
 /// What a tool call has to do with subagents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Crew {
-    pub act: CrewAct,
+pub struct CollabCall {
+    pub act: CollabAct,
     /// The subagents that it names.
     pub threads: Vec<ThreadId>,
     /// Name of the task of the one that it names.
@@ -16,7 +16,7 @@ pub struct Crew {
 
 /// What is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrewAct {
+pub enum CollabAct {
     /// They are started, told something, asked for.
     Uses,
     /// The caller does nothing else until they have ended.
@@ -27,7 +27,7 @@ pub enum CrewAct {
 
 /// What `thread/read` says of a thread's descent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kinship {
+pub struct Descent {
     /// The thread whose subagent it is. `None` for one of a person, and for what Codex does for itself
     /// (a review, a compaction, its memory).
     pub parent: Option<ThreadId>,

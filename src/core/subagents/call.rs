@@ -2,17 +2,17 @@
 //!
 //! Messages and commands are told in words; what runs in a subagent is stopped with `/stop`.
 
-use super::cx::Cx;
-use super::ids::{ItemId, MessageId, SessionId, ToolCallId};
-use super::items::Opening;
-use super::kids::is_live;
-use super::session::Session;
-use super::update::{
+use crate::core::cx::Cx;
+use crate::core::ids::{ItemId, MessageId, SessionId, ToolCallId};
+use crate::core::items::Opening;
+use crate::core::session::Session;
+use crate::core::subagents::children::is_live;
+use crate::core::update::{
     CallChange, CallContent, Exit, ExitStatus, FinalStatus, Snapshot, State, StopReason, ToolKind, Update,
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Lines of its account that are shown, and characters of one that is no message.
+/// Lines of its call that are shown, and characters of one that is no message.
 const LINES: usize = 40;
 const LINE_MAX: usize = 200;
 /// Bytes of a message, and of all that is shown.
@@ -21,11 +21,11 @@ const SHOWN_MAX: usize = 16 * 1024;
 
 /// What is shown of the subagents of a root, by subagent.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts(BTreeMap<SessionId, Account>);
+pub(crate) struct SubagentCalls(BTreeMap<SessionId, SubagentCall>);
 
 /// What one subagent did since it began to work.
 #[derive(Debug, Default)]
-struct Account {
+struct SubagentCall {
     /// Empty where it has no name.
     title: String,
     /// The call that shows it, while it works.
@@ -40,72 +40,78 @@ struct Account {
 
 impl Session {
     /// Something of a subagent that has no session at the client.
-    pub(crate) fn fold(&mut self, cx: &mut Cx<'_>, kid: &SessionId, title: Option<String>, update: Update) {
-        let account = self.accounts.0.entry(kid.clone()).or_default();
+    pub(crate) fn show_in_call(
+        &mut self,
+        cx: &mut Cx<'_>,
+        child: &SessionId,
+        title: Option<String>,
+        update: Update,
+    ) {
+        let call = self.subagent_calls.0.entry(child.clone()).or_default();
         if let Some(title) = title {
-            account.title = title;
+            call.title = title;
         }
         if let Update::State(snapshot) = update {
-            return self.fold_state(cx, kid, &snapshot);
+            return self.show_state_in_call(cx, child, &snapshot);
         }
-        if account.add(update) {
-            self.show_account(cx, kid);
+        if call.add(update) {
+            self.update_subagent_call(cx, child);
         }
     }
 
-    fn fold_state(&mut self, cx: &mut Cx<'_>, kid: &SessionId, snapshot: &Snapshot) {
-        let Some(account) = self.accounts.0.get_mut(kid) else { return };
+    fn show_state_in_call(&mut self, cx: &mut Cx<'_>, child: &SessionId, snapshot: &Snapshot) {
+        let Some(call) = self.subagent_calls.0.get_mut(child) else { return };
         let mut is_news = false;
         if let State::Idle(Some(stop)) = &snapshot.state {
-            account.stop = Some(stop.clone());
-            is_news = account.messages_end();
+            call.stop = Some(stop.clone());
+            is_news = call.messages_end();
         }
-        match (is_live(snapshot), account.item.clone()) {
+        match (is_live(snapshot), call.item.clone()) {
             (true, None) => {
-                account.stop = None;
-                let item = ItemId::new(format!("subagent-{kid}"));
-                account.item = Some(item.clone());
-                let opening = account.opening();
+                call.stop = None;
+                let item = ItemId::new(format!("subagent-{child}"));
+                call.item = Some(item.clone());
+                let opening = call.opening();
                 let turn = self.current_turn();
                 self.open_tool(cx, &turn, &item, opening);
-                self.accounts_shown.insert(item);
+                self.open_subagent_calls.insert(item);
             }
             (false, Some(item)) => {
-                let status = match &account.stop {
+                let status = match &call.stop {
                     Some(StopReason::Cancelled) => FinalStatus::Cancelled,
                     Some(StopReason::Error(fault)) => {
-                        account.lines.push_back(format!("**Failed:** {fault}"));
+                        call.lines.push_back(format!("**Failed:** {fault}"));
                         FinalStatus::Failed
                     }
                     Some(StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal) | None => {
                         FinalStatus::Completed
                     }
                 };
-                let change = CallChange { content: Some(account.content()), ..CallChange::default() };
-                account.item = None;
-                account.lines.clear();
-                self.accounts_shown.remove(&item);
+                let change = CallChange { content: Some(call.content()), ..CallChange::default() };
+                call.item = None;
+                call.lines.clear();
+                self.open_subagent_calls.remove(&item);
                 self.close_call(cx, &item, status, change);
             }
-            (true, Some(_)) if is_news => self.show_account(cx, kid),
+            (true, Some(_)) if is_news => self.update_subagent_call(cx, child),
             (true, Some(_)) | (false, None) => {}
         }
     }
 
-    fn show_account(&mut self, cx: &mut Cx<'_>, kid: &SessionId) {
-        let Some(account) = self.accounts.0.get(kid) else { return };
-        let Some(item) = account.item.clone() else { return };
-        let change = CallChange { content: Some(account.content()), ..CallChange::default() };
+    fn update_subagent_call(&mut self, cx: &mut Cx<'_>, child: &SessionId) {
+        let Some(call) = self.subagent_calls.0.get(child) else { return };
+        let Some(item) = call.item.clone() else { return };
+        let change = CallChange { content: Some(call.content()), ..CallChange::default() };
         self.change_call(cx, &item, change, "subagent");
     }
 
     /// Whether this call shows a subagent at work: it outlives the turn.
-    pub(crate) fn shows_account(&self, item: &ItemId) -> bool {
-        self.accounts_shown.contains(item)
+    pub(crate) fn is_subagent_call(&self, item: &ItemId) -> bool {
+        self.open_subagent_calls.contains(item)
     }
 }
 
-impl Account {
+impl SubagentCall {
     fn opening(&self) -> Opening {
         Opening {
             name: Some("subagent".to_owned()),
@@ -179,7 +185,7 @@ impl Account {
                 self.item.is_some()
             }
             Update::UserMessage { .. }
-            | Update::SessionMessage { .. }
+            | Update::SessionMessage(_)
             | Update::ThoughtText { .. }
             | Update::CallChanged { .. }
             | Update::Compaction { .. }
