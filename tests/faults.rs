@@ -42,3 +42,5 @@ mod signin;
 mod standing;
 #[path = "faults/watches.rs"]
 mod watches;
+#[path = "faults/withdrawals.rs"]
+mod withdrawals;

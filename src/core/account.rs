@@ -287,6 +287,8 @@ impl Core {
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
+                    let (opening, path) = (resuming.ticket.id().clone(), resuming.place.cwd.clone());
+                    self.link.call(Purpose::Look { opening }, CodexRequest::LookAt { path }, out);
                     self.link.load(Purpose::Resume { session }, request, out);
                 }
             }

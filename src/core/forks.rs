@@ -9,7 +9,6 @@ use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::effect::Effects;
 use super::ids::{SessionId, Tick};
 use super::link::Purpose;
-use super::opening::open_failure;
 use super::request::{Place, Ticket};
 use super::session::{History, Session};
 
@@ -36,6 +35,7 @@ impl Core {
         out: &mut Effects,
     ) {
         place.gateway.clone_from(&self.account.gateway);
+        self.look_at_place(&ticket, &place, out);
         let request = CodexRequest::ThreadFork {
             thread: self.renewals.thread(&session),
             cwd: place.cwd.clone(),
@@ -62,7 +62,7 @@ impl Core {
             result if self.is_unsaved(source, &result) => {
                 return self.admit(now, Opening::New { ticket, place }, out);
             }
-            Err(error) => return out.refuse(ticket, open_failure("thread/fork", Some(source), &error)),
+            Err(error) => return self.refuse_by_codex(ticket, source, ("thread/fork", &error), out),
         };
         let mut session = Session::new(&opened, place, History::Unread);
         if let Some(source) = self.sessions.get(source) {

@@ -94,7 +94,7 @@ impl Core {
                 | Purpose::Local { .. }
                 | Purpose::Begin { .. }
                 | Purpose::Look { .. }
-                | Purpose::Unwanted
+                | Purpose::Unwanted(_)
                 | Purpose::Parting
                 | Purpose::Config
                 | Purpose::Probe => {}

@@ -248,6 +248,11 @@ impl Session {
         if self.is_open {
             return self.goes_on(cx);
         }
+        // What the loading of the thread woke, a goal or a queued message, runs for nobody.
+        let is_ours = cx.link.address().is_none() && self.kids.is_empty();
+        if self.tie == Tie::Loaded && is_ours && !self.is_quiet(cx.now) {
+            return self.close(cx, None);
+        }
         if self.tie == Tie::Loaded {
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };
             cx.link.call(Purpose::Parting, request, cx.out);

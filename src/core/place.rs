@@ -1,4 +1,4 @@
-//! Whether the directory of a new session is there: Codex, which would work in it, is asked.
+//! Whether the directory of a session that opens is there: Codex, which would work in it, is asked.
 //!
 //! Codex itself opens a thread anywhere, and the first command fails.
 
@@ -6,20 +6,21 @@ use super::Core;
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::effect::Effects;
 use super::failure::Failure;
-use super::ids::RequestId;
+use super::ids::{RequestId, Tick};
 use super::link::Purpose;
 use super::request::{Place, Ticket};
 
 impl Core {
-    /// Asked before the thread is started and answered before it, so that nothing waits for this.
+    /// Asked before the thread is started, loaded or copied, and answered before it, so that nothing waits for this.
     pub(super) fn look_at_place(&mut self, ticket: &Ticket, place: &Place, out: &mut Effects) {
         let purpose = Purpose::Look { opening: ticket.id().clone() };
         self.link.call(purpose, CodexRequest::LookAt { path: place.cwd.clone() }, out);
     }
 
-    /// What is at the directory of a new session.
+    /// What is at the directory of a session that opens.
     pub(super) fn looked_at(
         &mut self,
+        now: Tick,
         opening: &RequestId,
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
@@ -30,9 +31,7 @@ impl Core {
             // What cannot be looked at may be there all the same.
             Ok(_) | Err(_) => return,
         };
-        if let Some(ticket) = self.link.give_up_opening(opening) {
-            out.refuse(ticket, Failure::InvalidParams(why.to_owned()));
-        }
+        self.withdraw(now, opening, &Failure::InvalidParams(why.to_owned()), out);
     }
 }
 

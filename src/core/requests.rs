@@ -24,17 +24,7 @@ impl Core {
                 self.cancel_all_barred(now, &session, out);
                 self.cancel_session(now, &session, out);
             }
-            FromClient::CancelRequest { request } => {
-                if self.cancel_waiting(now, &request, out) {
-                    return;
-                }
-                let (sessions, mut cx) = self.split(now, out);
-                for session in sessions.values_mut() {
-                    if session.cancel_held(&mut cx, &request) || session.cancel_local(&mut cx, &request) {
-                        return;
-                    }
-                }
-            }
+            FromClient::CancelRequest { request } => self.cancel_request(now, &request, out),
             FromClient::Answered { ask, answer } if self.page_answered(ask, &answer, out) => {}
             FromClient::Answered { ask, answer } => match self.desk.settle(ask) {
                 Some(session) => {
@@ -173,16 +163,24 @@ impl Core {
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
         self.cancel_all_barred(now, &session, out);
         match self.sessions.contains_key(&session) {
-            true => {
-                self.announce_waiting(now, &session, out);
-                let mut ticket = Some(ticket);
-                for id in self.tree(&session) {
-                    let ticket = if id == session { ticket.take() } else { None };
-                    self.with(now, &id, out, |session, cx| session.close(cx, ticket));
-                }
-            }
+            true => self.close_tree(now, Some(ticket), &session, out),
             // Nothing to stop (V2-23).
             false => out.respond(ticket, Reply::SessionClosed),
+        }
+    }
+
+    /// Closes an open session and the sessions of its subagents: without them it would never be quiet.
+    pub(super) fn close_tree(
+        &mut self,
+        now: Tick,
+        mut ticket: Option<Ticket>,
+        session: &SessionId,
+        out: &mut Effects,
+    ) {
+        self.announce_waiting(now, session, out);
+        for id in self.tree(session) {
+            let ticket = if id == *session { ticket.take() } else { None };
+            self.with(now, &id, out, |session, cx| session.close(cx, ticket));
         }
     }
 

@@ -90,6 +90,8 @@ pub(crate) struct Session {
     pub(crate) at_work: BTreeSet<ItemId>,
     /// The history that is being told.
     pub(crate) reader: Option<Reader>,
+    /// Its number: pages of an earlier one are nobody's.
+    pub(crate) reading: u64,
     pub(crate) keeping: Keeping,
     /// The history is inside of a review.
     pub(crate) in_review: bool,
@@ -211,6 +213,7 @@ impl Session {
             idle_since: None,
             at_work: BTreeSet::new(),
             reader: None,
+            reading: 0,
             keeping: thread.keeping,
             in_review: false,
             shown: Shown::default(),
