@@ -43,6 +43,7 @@ mod sessions;
 mod shown;
 mod signin;
 mod slash;
+mod states;
 mod stops;
 mod story;
 mod subagents;

@@ -14,9 +14,6 @@ use testkit::belief::Version;
 /// Virtual milliseconds in which a resume or a close is over.
 const SOON: u64 = 10_000;
 
-/// Stands for an exit whose cause a history does not know.
-const BY_SOMEBODY: &str = "by somebody";
-
 /// Stories after which Codex does not do what it does otherwise, and why.
 const LEFT_OUT: [(&str, &str); 2] = [
     ("hang/silence-is-broken", "the end of a command is said with another turn than its start"),
@@ -178,17 +175,13 @@ fn shown(
 fn kept(kind: &str, entry: &Value, is_ended: bool, version: Version) -> Value {
     let mut entry = entry.clone();
     let Some(fields) = entry.as_object_mut() else { return entry };
-    // Who ended a command, why, and how its processes did.
+    // How its processes did; who ended it is known, for the same process of ours tells it again.
     let meta = fields.remove("_meta").unwrap_or_default();
-    let by = meta["dev.appserver-acp"]["by"].as_str().unwrap_or("itself").to_owned();
-    if kind == "terminal" && by != "itself" {
-        fields.insert("exitStatus".into(), json!(BY_SOMEBODY));
-    }
-    if fields.get("status") == Some(&json!("cancelled")) {
-        fields.insert("status".into(), json!("failed"));
+    if kind == "terminal" {
+        fields.insert("by".into(), meta["dev.appserver-acp"]["by"].clone());
     }
     if is_ended {
-        for name in ["status", "rawOutput", "output", "exitStatus"] {
+        for name in ["status", "rawOutput", "output", "exitStatus", "by"] {
             fields.remove(name);
         }
     }
@@ -218,12 +211,6 @@ fn difference(live: &[(String, Value)], back: &[(String, Value)]) -> Option<Stri
     if keys(live) != keys(back) {
         return Some(format!("order\n  live {:?}\n  back {:?}", keys(live), keys(back)));
     }
-    let differ = live.iter().zip(back).find(|(live, back)| {
-        let mut back = back.1.clone();
-        if live.1["exitStatus"] == BY_SOMEBODY && !back["exitStatus"].is_null() {
-            back["exitStatus"] = json!(BY_SOMEBODY);
-        }
-        live.1 != back
-    })?;
+    let differ = live.iter().zip(back).find(|(live, back)| live.1 != back.1)?;
     Some(format!("{}\n  live {}\n  back {}", differ.0.0, differ.0.1, differ.1.1))
 }
