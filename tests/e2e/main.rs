@@ -38,6 +38,7 @@ mod lines;
 mod local;
 mod map;
 mod output;
+mod removals;
 mod returns;
 mod sessions;
 mod shown;

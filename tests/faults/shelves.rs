@@ -1,7 +1,7 @@
 //! Sessions that are forked and put away at the wrong moment.
 
 use crate::rig::{Rig, SESSION, idle, listed, thread};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn put(rig: &mut Rig, id: &str, method: &str) {
     rig.request(id, method, json!({"sessionId": SESSION}));
@@ -126,4 +126,37 @@ fn a_fork_of_an_empty_session_is_a_new_one() {
     rig.pass(10, &json!([]));
     let answer = rig.answer("fork").unwrap_or_default();
     rig.want(answer["result"]["sessionId"] == "N", "the fork is not told");
+}
+
+/// What was put away while the connection was lost is told when it is found again, and runs no more.
+#[test]
+fn a_session_that_was_put_away_in_the_dark_has_ended() {
+    for (version, what) in [1, 2].into_iter().flat_map(|it| [(it, "deleted"), (it, "archived")]) {
+        let mut rig = Rig::connected(version);
+        rig.prompt("p1");
+        rig.started("A");
+        rig.command("A", "dev", Some("7"));
+        rig.done("A", "completed");
+        rig.pass(100, &json!([listed("dev", "7")]));
+        rig.dies();
+        rig.hang(250);
+        rig.booted();
+        let message = match what {
+            "deleted" => "no rollout found for thread id T",
+            _ => "session T is archived. Run `codex unarchive T` to unarchive it first.",
+        };
+        rig.err("thread/backgroundTerminals/list", "thread not found: T");
+        rig.err("thread/resume", message);
+        let said = format!("This session was {what} by another client of the app-server");
+        let n = rig.updates().filter(|it| it.to_string().contains(&said)).count();
+        rig.want(n == 1, &format!("told {n} times that it was {what}"));
+        let is_exit = |it: &&Value| it["exitStatus"].is_object() || it["_meta"]["terminal_exit"].is_object();
+        let is_final = |it: &&Value| it["toolCallId"] == "dev" && it["status"] == "failed";
+        rig.want(version == 1 || rig.updates().filter(is_exit).count() == 1, "its command has no end");
+        rig.want(rig.updates().filter(is_final).count() == 1, "its call is open");
+        if version == 2 {
+            rig.want(rig.state()["state"] == "idle", "what runs is unknown");
+            rig.want(rig.state()["background"] == json!([]), "its command is listed");
+        }
+    }
 }
