@@ -193,7 +193,7 @@ impl Core {
             self.part(now, out);
         }
         self.settle(now, out);
-        if self.is_leaving() && self.sessions.is_empty() {
+        if self.is_leaving() && self.sessions.is_empty() && !self.link.has_unwanted_copies() {
             self.end_codex(now, out);
         }
         self.watch_codex(now);

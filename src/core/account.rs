@@ -292,7 +292,7 @@ impl Core {
                     self.link.load(Purpose::Resume { session }, request, out);
                 }
             }
-            Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),
+            Opening::Fork { ticket, session, place } => self.look_first(ticket, session, place, out),
             Opening::Confirm(ticket) => self.signed_in(ticket, out),
             Opening::Prompt(barred) => self.let_in(now, barred, out),
         }

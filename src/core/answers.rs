@@ -49,6 +49,9 @@ impl Core {
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
             Purpose::Look { opening } => self.looked_at(now, &opening, result, out),
+            Purpose::LookFirst { ticket, session, place } => {
+                self.looked_first(ticket, session, place, result, out);
+            }
             Purpose::Unwanted(unwanted) => self.unwanted(unwanted, result, out),
             Purpose::ListThreads { ticket, archived, of_archived } => {
                 self.sessions_listed(ticket, archived, of_archived, result, out);

@@ -35,7 +35,6 @@ impl Core {
         out: &mut Effects,
     ) {
         place.gateway.clone_from(&self.account.gateway);
-        self.look_at_place(&ticket, &place, out);
         let request = CodexRequest::ThreadFork {
             thread: self.renewals.thread(&session),
             cwd: place.cwd.clone(),

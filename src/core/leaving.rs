@@ -54,6 +54,7 @@ impl Core {
             match purpose {
                 Purpose::Open { ticket, .. }
                 | Purpose::ListThreads { ticket, .. }
+                | Purpose::LookFirst { ticket, .. }
                 | Purpose::Fork { ticket, .. }
                 | Purpose::Shelve { ticket, .. }
                 | Purpose::Find { ticket, .. }

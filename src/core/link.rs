@@ -52,6 +52,12 @@ pub(crate) enum Purpose {
     Look {
         opening: RequestId,
     },
+    /// The directory of a fork: Codex copies at once, and the copy would have to be deleted.
+    LookFirst {
+        ticket: Ticket,
+        session: SessionId,
+        place: Place,
+    },
     /// A thread or a list that is not wanted any more when it comes.
     Unwanted(Unwanted),
     /// `session/list`.

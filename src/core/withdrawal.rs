@@ -6,7 +6,7 @@
 use super::Core;
 use super::account::Opening;
 use super::codex::{CodexError, CodexReply, CodexRequest};
-use super::effect::Effects;
+use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
 use super::ids::{RequestId, ThreadId, Tick};
 use super::link::{Link, Purpose};
@@ -20,6 +20,8 @@ pub(crate) enum Unwanted {
     New,
     /// A copy, which Codex has saved.
     Copy,
+    /// It was deleted, as far as we are concerned.
+    Gone,
 }
 
 impl Core {
@@ -103,9 +105,14 @@ impl Core {
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
-        // A list that nobody waits for brings none.
-        if let Ok(CodexReply::ThreadOpened(opened)) = result {
-            self.link.put_away(opened.thread, unwanted, out);
+        match result {
+            Ok(CodexReply::ThreadOpened(opened)) => self.link.put_away(opened.thread, unwanted, out),
+            // A list that nobody waits for brings none.
+            Ok(_) => {}
+            Err(error) if unwanted == Unwanted::Gone => {
+                out.anomaly(Anomaly::CodexRefused { method: "thread/delete", message: error.message });
+            }
+            Err(_) => {}
         }
     }
 }
@@ -118,6 +125,7 @@ impl Link {
         let unwanted = if is_copy { Unwanted::Copy } else { Unwanted::New };
         let former = std::mem::replace(found, Purpose::Unwanted(unwanted));
         if let Purpose::Open { ticket, .. }
+        | Purpose::LookFirst { ticket, .. }
         | Purpose::Fork { ticket, .. }
         | Purpose::ListThreads { ticket, .. } = former
         {
@@ -129,18 +137,29 @@ impl Link {
 
     /// Lets go of a thread that nobody wanted.
     fn put_away(&mut self, thread: ThreadId, unwanted: Unwanted, out: &mut Effects) {
-        let request = match unwanted {
-            Unwanted::New => CodexRequest::Unsubscribe { thread },
-            Unwanted::Copy => CodexRequest::ThreadPut { thread, shelf: Shelf::Deleted },
+        let (purpose, request) = match unwanted {
+            Unwanted::New => (Purpose::Parting, CodexRequest::Unsubscribe { thread }),
+            Unwanted::Copy | Unwanted::Gone => {
+                let delete = CodexRequest::ThreadPut { thread, shelf: Shelf::Deleted };
+                (Purpose::Unwanted(Unwanted::Gone), delete)
+            }
         };
-        self.call(Purpose::Parting, request, out);
+        self.call(purpose, request, out);
+    }
+
+    /// Whether a copy that nobody wanted may still be there.
+    pub(crate) fn has_unwanted_copies(&self) -> bool {
+        self.has_pending(|it| matches!(it, Purpose::Unwanted(Unwanted::Copy | Unwanted::Gone)))
     }
 }
 
 impl Purpose {
     /// The request that waits, if it can be given up.
     pub(crate) fn is_given_up_by(&self, request: &RequestId) -> bool {
-        if let Self::Open { ticket, .. } | Self::Fork { ticket, .. } | Self::ListThreads { ticket, .. } = self
+        if let Self::Open { ticket, .. }
+        | Self::LookFirst { ticket, .. }
+        | Self::Fork { ticket, .. }
+        | Self::ListThreads { ticket, .. } = self
         {
             ticket.id() == request
         } else {

@@ -102,6 +102,7 @@ fn a_fork_keeps_what_was_chosen() {
     let params =
         json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "additionalDirectories": ["/x"]});
     rig.request("fork", "session/fork", params);
+    rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     let call = rig.call("thread/fork");
     rig.want(call["params"]["runtimeWorkspaceRoots"] == json!(["/x"]), "/x is dropped");
     rig.codex(json!({"id": call["id"], "result": thread("F", "idle")}));
@@ -120,6 +121,7 @@ fn a_fork_keeps_what_was_chosen() {
 fn a_fork_of_an_empty_session_is_a_new_one() {
     let mut rig = Rig::open(2);
     rig.request("fork", "session/fork", json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": []}));
+    rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     rig.err("thread/fork", "no rollout found for thread id T");
     rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     rig.ok("thread/start", thread("N", "idle"));

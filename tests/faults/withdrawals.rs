@@ -65,6 +65,7 @@ fn the_copy_of_a_cancelled_fork_is_deleted_and_its_source_is_not() {
     for version in [1, 2] {
         let mut rig = Rig::running(version);
         forks(&mut rig);
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
         rig.cancel_request("fork");
         is_cancelled(&rig, "fork");
         rig.ok("thread/fork", thread("F", "idle"));
@@ -73,6 +74,43 @@ fn the_copy_of_a_cancelled_fork_is_deleted_and_its_source_is_not() {
         rig.want(!rig.is_called("thread/unsubscribe"), "the source is let go");
         rig.text("A", "m1", "goes on");
         rig.want(rig.updates().any(|it| it.to_string().contains("goes on")), "the source is not heard");
+    }
+}
+
+#[test]
+fn a_fork_that_is_cancelled_before_codex_copies_is_none() {
+    for version in [1, 2] {
+        let mut rig = Rig::running(version);
+        forks(&mut rig);
+        rig.cancel_request("fork");
+        is_cancelled(&rig, "fork");
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
+        rig.want(!rig.is_called("thread/fork"), "copied all the same");
+    }
+}
+
+/// The app-server is not ended under the deletion of the copy.
+#[test]
+fn a_client_that_hangs_up_behind_a_cancelled_fork_leaves_no_copy() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        forks(&mut rig);
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
+        rig.cancel_request("fork");
+        rig.hangs_up();
+        rig.want(rig.ended.is_empty(), "ended before Codex has copied");
+        rig.ok("thread/fork", thread("F", "idle"));
+        rig.want(rig.ended.is_empty(), "ended before Codex has deleted");
+        rig.ok("thread/delete", json!({}));
+        rig.want(!rig.ended.is_empty(), "never ended");
+        // One that does not answer is not waited for.
+        let mut rig = Rig::open(version);
+        forks(&mut rig);
+        rig.ok("fs/getMetadata", json!({"isDirectory": true}));
+        rig.cancel_request("fork");
+        rig.hangs_up();
+        rig.pass(5_000, &json!([]));
+        rig.want(!rig.ended.is_empty(), "waits for ever");
     }
 }
 
@@ -266,8 +304,6 @@ fn no_session_comes_back_or_is_copied_into_a_directory_that_is_not_there() {
         rig.codex(answer);
         let refused = rig.answer("fork").unwrap_or_default();
         rig.want(refused["error"]["code"] == -32602, &format!("copied: {refused}"));
-        rig.ok("thread/fork", thread("F", "idle"));
-        let call = rig.call("thread/delete");
-        rig.want(call["params"]["threadId"] == "F", "the copy stays");
+        rig.want(!rig.is_called("thread/fork"), "copied all the same");
     }
 }
