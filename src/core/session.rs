@@ -352,10 +352,15 @@ impl Session {
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        self.reported = snapshot.clone();
+        let former = std::mem::replace(&mut self.reported, snapshot.clone());
         // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
             *reason = Some(stop);
+            // One that began meanwhile, too, was never told to run.
+            if matches!(former.state, State::Idle(_)) {
+                let began = Snapshot { state: State::Running, background: snapshot.background.clone() };
+                self.emit_ahead(cx, Update::State(began));
+            }
         }
         self.emit_ahead(cx, Update::State(snapshot));
     }

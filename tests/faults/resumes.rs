@@ -163,6 +163,23 @@ fn a_turn_that_ends_under_a_resume_has_its_stop_reason() {
 }
 
 #[test]
+fn a_turn_that_begins_and_ends_under_a_resume_was_running() {
+    let mut rig = Rig::open(2);
+    rig.resume(false);
+    rig.prompt("p1");
+    rig.started("A");
+    rig.done("A", "completed");
+    let from = rig.told.len();
+    rig.ok("thread/resume", idle());
+    rig.pass(10, &json!([]));
+    let updates = rig.told[from..].iter().map(|it| &it["params"]["update"]);
+    let states = updates.filter(|it| it["sessionUpdate"] == "state_update");
+    let states: Vec<(&Value, &Value)> = states.map(|it| (&it["state"], &it["stopReason"])).collect();
+    let expected = [(&json!("running"), &Value::Null), (&json!("idle"), &json!("end_turn"))];
+    rig.want(states == expected, &format!("told are {states:?}"));
+}
+
+#[test]
 fn a_terminal_is_announced_before_it_is_listed() {
     let mut rig = Rig::greeted(2);
     rig.ok("initialize", json!({"userAgent": "codex/1"}));
