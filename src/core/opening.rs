@@ -77,7 +77,7 @@ impl Session {
         self.keeping = opened.keeping;
         self.at_work.clear();
         let lived = self.returning.take();
-        let Returning { living, unfinished } = lived.unwrap_or_else(|| self.what_lives(cx));
+        let Returning { living, unfinished, mark } = lived.unwrap_or_else(|| self.what_lives(cx));
         let replay = resuming.replay;
         self.resuming = Some(resuming);
         if !replay {
@@ -87,7 +87,7 @@ impl Session {
         let (placed, rest): (Vec<_>, Vec<_>) = living.into_iter().partition(|(started, _)| started.is_some());
         self.hold_first(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         let placed = placed.into_iter().filter_map(|(started, updates)| Some((started?, updates)));
-        self.begin_replay(cx, opened.keeping, placed.collect());
+        self.begin_replay(cx, opened.keeping, placed.collect(), mark);
     }
 
     /// The thread was loaded in mid-turn. Returns whether that is news.
@@ -198,7 +198,7 @@ impl Session {
             self.emit_ahead(cx, Update::Commands(self.skills.commands()));
         }
         self.release(cx);
-        self.report(cx);
+        self.report_held(cx);
         self.read_skills(cx);
     }
 

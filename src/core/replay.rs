@@ -15,7 +15,7 @@ use super::opening::open_failure;
 use super::session::{History, Session};
 use super::turn::Front;
 use super::update::{TerminalOpened, Update};
-use crate::background::ledger::{Call, Command, Work};
+use crate::background::ledger::{Call, Command, EndedMark, Work};
 use crate::background::output::News;
 
 /// Items per page of a history.
@@ -37,6 +37,8 @@ pub(crate) struct Returning {
     pub(crate) living: Vec<(Option<i64>, Vec<Update>)>,
     /// Messages that are being written.
     pub(crate) unfinished: Vec<Update>,
+    /// What ended from here on is held back.
+    pub(crate) mark: EndedMark,
 }
 
 impl Session {
@@ -57,14 +59,11 @@ impl Session {
     /// What was held back is told, and the state as it is.
     pub(crate) fn goes_on(&mut self, cx: &mut Cx<'_>) {
         self.release(cx);
-        match self.held_end.take() {
-            Some(stop) => self.report_end(cx, stop),
-            None => self.report(cx),
-        }
+        self.report_held(cx);
     }
 
     pub(crate) fn what_lives(&mut self, cx: &Cx<'_>) -> Returning {
-        Returning { living: self.living(cx), unfinished: self.unfinished() }
+        Returning { living: self.living(cx), unfinished: self.unfinished(), mark: self.ledger.ended_mark() }
     }
 
     /// Everything that is open, in updates for a client that does not know it, with the time of its start.
@@ -100,8 +99,9 @@ impl Session {
         cx: &mut Cx<'_>,
         keeping: Keeping,
         living: Vec<(i64, Vec<Update>)>,
+        mark: EndedMark,
     ) {
-        self.ledger.forget_closed();
+        self.ledger.forget_closed(mark);
         self.in_review = false;
         self.reading = cx.desk.next_reading();
         self.reader = Some(Reader::new(keeping, living));

@@ -349,19 +349,31 @@ impl Session {
         self.report(cx);
     }
 
+    /// What was held back is told: the end of a turn with it, which ran, if nobody was told that.
+    pub(crate) fn report_held(&mut self, cx: &mut Cx<'_>) {
+        let Some(stop) = self.held_end.take() else { return self.report(cx) };
+        if matches!(self.reported.state, State::Idle(_)) {
+            let began = Snapshot { state: State::Running, background: self.snapshot().background };
+            self.tell_state(cx, began);
+        }
+        self.report_end(cx, stop);
+    }
+
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        let former = std::mem::replace(&mut self.reported, snapshot.clone());
         // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
-            *reason = Some(stop);
-            // One that began meanwhile, too, was never told to run.
-            if matches!(former.state, State::Idle(_)) {
-                let began = Snapshot { state: State::Running, background: snapshot.background.clone() };
-                self.emit_ahead(cx, Update::State(began));
+            match self.reported.state {
+                // It began meanwhile, too: its end is told after the answer, for there is one snapshot.
+                State::Idle(_) => (snapshot.state, self.held_end) = (State::Running, Some(stop)),
+                State::Running | State::RequiresAction | State::Unknown => *reason = Some(stop),
             }
         }
+        self.reported = match snapshot.state {
+            State::Idle(_) => Snapshot { state: State::Idle(None), ..snapshot.clone() },
+            State::Running | State::RequiresAction | State::Unknown => snapshot.clone(),
+        };
         self.emit_ahead(cx, Update::State(snapshot));
     }
 

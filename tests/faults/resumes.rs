@@ -301,6 +301,29 @@ fn a_message_that_is_being_written_is_whole_after_a_resume() {
     }
 }
 
+/// What ends between the request and Codex's answer is held back, and in the history as well.
+#[test]
+fn what_ends_while_a_resume_is_on_its_way_is_told_once() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    rig.resume(true);
+    rig.command_ended("A", "c1", "out", 0);
+    rig.item("item/completed", "A", json!({"type": "agentMessage", "id": "m1", "text": "said"}));
+    let from = rig.told.len();
+    rig.ok("thread/resume", active());
+    rig.ok("thread/turns/list", turns(&["A"]));
+    let mut ended = crate::rig::command("c1", Some("7"), "completed");
+    (ended["aggregatedOutput"], ended["exitCode"]) = (json!("out"), json!(0));
+    let said = json!({"type": "agentMessage", "id": "m1", "text": "said"});
+    let items = [ended, said].map(|item| json!({"turnId": "A", "item": item}));
+    rig.ok("thread/items/list", json!({"data": items, "nextCursor": null}));
+    rig.pass(10, &json!([]));
+    let updates: Vec<&Value> = rig.told[from..].iter().map(|it| &it["params"]["update"]).collect();
+    let n_ends = updates.iter().filter(|it| it["toolCallId"] == "c1" && it["status"] == "completed").count();
+    let n_said = updates.iter().filter(|it| it["messageId"] == "m1").count();
+    rig.want((n_ends, n_said) == (1, 1), &format!("told {n_ends} and {n_said} times"));
+}
+
 /// A call that is at work is told to a client that begins afresh, with what it said so far.
 #[test]
 fn calls_at_work_are_told_again() {
