@@ -159,15 +159,14 @@ impl Core {
         (method, error): (&'static str, &CodexError),
         out: &mut Effects,
     ) {
-        match open_failure(method, Some(session), error) {
-            Failure::Damaged { .. } if self.link.is_deleting(session) => {
-                out.refuse(ticket, Failure::UnknownSession(session.clone()));
-            }
-            damaged @ Failure::Damaged { .. } => {
-                let missing = Failure::UnknownSession(session.clone());
-                self.look_on_shelf(ticket, session, false, (Reply::Failed(damaged), missing), out);
-            }
-            failure => out.refuse(ticket, failure),
+        let failure = open_failure(method, Some(session), error);
+        if !matches!(failure, Failure::Damaged { .. }) {
+            return out.refuse(ticket, failure);
+        }
+        let missing = Failure::UnknownSession(session.clone());
+        match self.link.is_deleting(session) {
+            true => out.refuse(ticket, missing),
+            false => self.look_on_shelf(ticket, session, false, (Reply::Failed(failure), missing), out),
         }
     }
 

@@ -14,4 +14,4 @@ pub mod wire;
 /// How long a wait of this crate lasts before it gives up with an error.
 ///
 /// Generous on purpose: it is only ever reached when something is broken, also on a loaded machine.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
