@@ -250,11 +250,19 @@ impl Session {
 
     /// A state goes to the client, and to the parent of a subagent in the same words.
     pub(crate) fn tell_state(&mut self, cx: &mut Cx<'_>, snapshot: Snapshot) {
+        // What is held back is mirrored when it is told.
+        if self.held.is_none() {
+            self.is_mirrored(cx, &snapshot);
+        }
+        self.emit(cx, Update::State(snapshot));
+    }
+
+    /// The parent of a subagent is told a state of its own in the same words.
+    pub(crate) fn is_mirrored(&self, cx: &mut Cx<'_>, snapshot: &Snapshot) {
         if let Some(kin) = &self.kin {
             let (parent, kid) = (kin.parent.clone(), self.id.clone());
             cx.desk.news.push_back(News::State { parent, kid, snapshot: snapshot.clone() });
         }
-        self.emit(cx, Update::State(snapshot));
     }
 }
 

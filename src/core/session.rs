@@ -304,6 +304,9 @@ impl Session {
     /// Lets out what was held back.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         for update in self.held.take().into_iter().flatten() {
+            if let Update::State(snapshot) = &update {
+                self.is_mirrored(cx, snapshot);
+            }
             cx.out.update(&self.id, update);
         }
         self.release_answers(cx);

@@ -195,6 +195,16 @@ impl Session {
     /// Somebody else archived or deleted the thread: its work is over, and the client is told at once.
     pub(super) fn thread_is_removed(&mut self, cx: &mut Cx<'_>, to: Shelf) {
         self.thread_is_gone(cx, "codex archived or deleted the thread");
+        if let Some(resuming) = self.resuming.take() {
+            let failure = match to {
+                Shelf::Deleted | Shelf::Open => Failure::UnknownSession(self.id.clone()),
+                Shelf::Archive => Failure::Archived(self.id.clone()),
+            };
+            self.resume_failed(cx, resuming, failure);
+        }
+        if !self.is_open {
+            return;
+        }
         let (what, next) = match to {
             Shelf::Deleted => {
                 ("deleted", "Nothing can be asked in it any more; session/new opens another one.")

@@ -162,3 +162,51 @@ fn a_session_that_was_put_away_in_the_dark_has_ended() {
         }
     }
 }
+
+/// How far a resume is when somebody else puts its session away, and what Codex says first.
+#[test]
+fn a_session_that_is_put_away_while_it_comes_back_does_not_open() {
+    let names = json!({"data": [{"id": "A", "items": [], "status": "completed"}], "nextCursor": null});
+    for (version, what) in [1, 2].into_iter().flat_map(|it| [(it, "deleted"), (it, "archived")]) {
+        for is_open in [false, true] {
+            let mut rig = if is_open { Rig::connected(version) } else { Rig::linked(version) };
+            let method = if version == 1 { "session/load" } else { "session/resume" };
+            let params =
+                json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}});
+            rig.request("res", method, params);
+            rig.err("thread/backgroundTerminals/list", "thread not found: T");
+            rig.ok("thread/resume", idle());
+            rig.ok("thread/turns/list", names.clone());
+            rig.notify("thread/status/changed", json!({"status": {"type": "notLoaded"}}));
+            rig.notify(&format!("thread/{what}"), json!({}));
+            let answer = rig.answer("res").unwrap_or_default();
+            let code = if what == "deleted" { -32002 } else { -32603 };
+            rig.want(answer["error"]["code"] == code, &format!("answered with {answer}"));
+            rig.ok("thread/items/list", json!({"data": [], "nextCursor": null}));
+            rig.pass(10, &json!([]));
+            let said = format!("This session was {what} by another client of the app-server");
+            let n = rig.updates().filter(|it| it.to_string().contains(&said)).count();
+            rig.want(n == usize::from(is_open), &format!("told {n} times that it was {what}"));
+        }
+    }
+}
+
+/// Codex lets go of it for somebody who then could not delete it, say.
+#[test]
+fn a_session_that_is_unloaded_while_it_comes_back_opens_with_nothing_running() {
+    for version in [1, 2] {
+        let mut rig = Rig::linked(version);
+        let method = if version == 1 { "session/load" } else { "session/resume" };
+        let params =
+            json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}});
+        rig.request("res", method, params);
+        rig.err("thread/backgroundTerminals/list", "thread not found: T");
+        rig.ok("thread/resume", idle());
+        rig.notify("thread/status/changed", json!({"status": {"type": "notLoaded"}}));
+        rig.ok("thread/turns/list", json!({"data": [], "nextCursor": null}));
+        rig.pass(10, &json!([]));
+        rig.want(rig.answer("res").is_some_and(|it| it["result"].is_object()), "never answered");
+        rig.prompt("p");
+        rig.want(rig.is_called("thread/backgroundTerminals/list"), "its thread is not loaded again");
+    }
+}
