@@ -19,6 +19,7 @@ mod commands;
 mod cx;
 mod dispatch;
 pub mod effect;
+mod ends;
 mod events;
 pub mod failure;
 pub mod fault;
@@ -40,6 +41,7 @@ mod listing;
 mod local;
 mod login;
 mod lost;
+mod made_for;
 mod mcp;
 mod method;
 pub mod models;
@@ -82,6 +84,7 @@ pub mod update;
 pub mod vitals;
 mod waking;
 mod watching;
+mod withdrawal;
 
 use self::account::Account;
 use self::cx::{Cx, Desk};
@@ -183,7 +186,7 @@ impl Core {
             self.part(now, out);
         }
         self.settle(now, out);
-        if self.is_leaving() && self.sessions.is_empty() {
+        if self.is_leaving() && self.sessions.is_empty() && !self.link.has_unwanted_copies() {
             self.end_codex(now, out);
         }
         self.watch_codex(now);

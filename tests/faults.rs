@@ -44,3 +44,5 @@ mod standing;
 mod subagents;
 #[path = "faults/watches.rs"]
 mod watches;
+#[path = "faults/withdrawals.rs"]
+mod withdrawals;

@@ -21,8 +21,14 @@ pub(crate) struct Ledger {
     calls: BTreeSet<ToolCallId>,
     /// The ended ones, oldest first: their names are kept for a while.
     ended: VecDeque<(ItemId, Option<ToolCallId>)>,
+    /// How many have ended in all.
+    n_ended: u64,
     seq: u64,
 }
+
+/// A moment in the order of the ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedMark(u64);
 
 /// One open call.
 #[derive(Debug)]
@@ -190,11 +196,20 @@ impl Ledger {
         call
     }
 
-    /// A replay tells the ended calls again, under their names.
-    pub(crate) fn forget_closed(&mut self) {
-        self.closed.clear();
-        self.ended.clear();
-        self.calls = self.open.values().map(|call| call.call.clone()).collect();
+    /// This moment.
+    pub(crate) fn ended_mark(&self) -> EndedMark {
+        EndedMark(self.n_ended)
+    }
+
+    /// A replay tells the calls again that had ended by then, under their names.
+    pub(crate) fn forget_closed(&mut self, by: EndedMark) {
+        let n_later = usize::try_from(self.n_ended - by.0).unwrap_or(usize::MAX).min(self.ended.len());
+        let later = self.ended.split_off(self.ended.len() - n_later);
+        self.ended = later;
+        let kept: BTreeSet<&ItemId> = self.ended.iter().map(|(item, _)| item).collect();
+        self.closed.retain(|item, _| kept.contains(item));
+        let ended = self.ended.iter().filter_map(|(_, call)| call.clone());
+        self.calls = self.open.values().map(|call| call.call.clone()).chain(ended).collect();
     }
 
     /// Takes a call out; nothing of it can be said after its closing update.
@@ -206,6 +221,7 @@ impl Ledger {
 
     fn keep_ended(&mut self, item: &ItemId, turn: &TurnId, call: Option<ToolCallId>) {
         self.closed.insert(item.clone(), turn.clone());
+        self.n_ended += 1;
         self.ended.push_back((item.clone(), call));
         if self.ended.len() > ENDED_KEPT
             && let Some((item, call)) = self.ended.pop_front()

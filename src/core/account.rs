@@ -287,11 +287,15 @@ impl Core {
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
                     let request = resuming.request(self.renewals.thread(&session));
+                    let (opening, path) = (resuming.request_id(), resuming.place.cwd.clone());
+                    if let Some(opening) = opening.cloned() {
+                        self.link.call(Purpose::Look { opening }, CodexRequest::LookAt { path }, out);
+                    }
                     self.link.load(Purpose::Resume { session: session.clone() }, request, out);
                     self.ask_descendants(&session, Vec::new(), None, out);
                 }
             }
-            Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),
+            Opening::Fork { ticket, session, place } => self.look_first(ticket, session, place, out),
             Opening::Confirm(ticket) => self.signed_in(ticket, out),
             Opening::Prompt(barred) => self.let_in(now, barred, out),
         }

@@ -11,9 +11,10 @@ use super::link::Purpose;
 use super::opening::open_failure;
 use super::request::{Place, Ticket};
 use super::session::{History, Session};
+use super::shelf::found_out;
 use super::timer::Timer;
-use super::titles::titled;
-use super::{Core, asks};
+use super::update::Severity;
+use super::{Core, asks, made_for};
 
 /// Codex's code for a request that it has no time for now.
 const OVERLOADED: i64 = -32001;
@@ -47,8 +48,11 @@ impl Core {
             Purpose::LoginCancel => {}
             Purpose::Logout { ticket } => self.signed_out_answered(ticket, result, out),
             Purpose::Open { ticket, place } => self.opened(now, ticket, place, result, out),
-            Purpose::Look { opening } => self.looked_at(&opening, result, out),
-            Purpose::Unwanted => self.unwanted(result, out),
+            Purpose::Look { opening } => self.looked_at(now, &opening, result, out),
+            Purpose::LookFirst { ticket, session, place } => {
+                self.looked_first(ticket, session, place, result, out);
+            }
+            Purpose::Unwanted(unwanted) => self.unwanted(unwanted, result, out),
             Purpose::ListThreads { ticket, archived, of_archived } => {
                 self.sessions_listed(ticket, archived, of_archived, result, out);
             }
@@ -56,8 +60,8 @@ impl Core {
                 self.forked(now, ticket, &session, place, result, out);
             }
             Purpose::Shelve { ticket, session, shelf } => self.shelved(ticket, session, shelf, result, out),
-            Purpose::Find { ticket, failure } => self.found_on_shelf(ticket, failure, result, out),
-            Purpose::Title { ticket, session, title } => titled(ticket, &session, title, result, out),
+            Purpose::Find { ticket, found, missing } => found_out(ticket, *found, missing, result, out),
+            Purpose::Title { ticket, session, title } => self.titled(ticket, session, title, result, out),
             Purpose::Resume { session } => self.resumed(now, &session, result, out),
             Purpose::Revive { session } if !self.sessions.contains_key(&session) => {
                 self.forget_thread(&self.renewals.thread(&session), &result, out);
@@ -88,8 +92,10 @@ impl Core {
             Purpose::CatchUp { session } => {
                 self.with(now, &session, out, |session, cx| session.newest_page(cx, result));
             }
-            Purpose::Replay { session } => {
-                self.with(now, &session, out, |session, cx| session.replay_page(cx, result));
+            Purpose::Replay { session, reading, ask } => {
+                self.with(now, &session, out, |session, cx| {
+                    session.replay_page(cx, (reading, &ask), result);
+                });
             }
             Purpose::KeyScan { session } => {
                 self.with(now, &session, out, |session, cx| session.keys_page(cx, result));
@@ -153,7 +159,7 @@ impl Core {
             Purpose::Parting => {
                 if let Err(error) = result {
                     out.anomaly(Anomaly::CodexRefused {
-                        method: "clean, unsubscribe or goal/set",
+                        method: "clean, unsubscribe, delete or goal/set",
                         message: error.message,
                     });
                 }
@@ -170,7 +176,7 @@ impl Core {
         match result {
             Ok(reply) => {
                 if let CodexReply::Initialized { user_agent } = reply {
-                    self.link.codex = version(&user_agent);
+                    self.version_known(now, made_for::version(&user_agent), out);
                 }
                 self.link.ready(out);
                 if !self.models.is_known() {
@@ -186,6 +192,16 @@ impl Core {
                 let message = format!("the codex app-server refused to start: {}", error.message);
                 self.lost(now, generation, Loss { message, stderr: None, was_running: true }, out);
             }
+        }
+    }
+
+    /// The app-server said which Codex it is; a warning is said once for each.
+    fn version_known(&mut self, now: Tick, version: Option<String>, out: &mut Effects) {
+        let is_news = self.link.codex != version;
+        self.link.codex = version;
+        let warning = made_for::warning(self.link.codex.as_deref(), self.link.address());
+        if let Some((title, description)) = warning.filter(|_| is_news) {
+            self.tell_all(now, Severity::Warning, title, Some(description), out);
         }
     }
 
@@ -284,16 +300,10 @@ impl Core {
             }
             Err(error) => error,
         };
-        resuming.refuse(open_failure("thread/resume", Some(id), &error), out);
-        self.staying.push(id.clone());
-    }
-
-    /// A thread was started for a request that is refused by now.
-    fn unwanted(&mut self, result: Result<CodexReply, CodexError>, out: &mut Effects) {
-        if let Ok(opened) = thread_opened(result) {
-            let request = CodexRequest::Unsubscribe { thread: opened.thread };
-            self.link.call(Purpose::Parting, request, out);
+        if let Some(ticket) = resuming.ticket {
+            self.refuse_by_codex(ticket, id, ("thread/resume", &error), out);
         }
+        self.staying.push(id.clone());
     }
 
     /// A thread was loaded for a session that is closed by now.
@@ -351,10 +361,4 @@ pub(super) fn thread_opened(result: Result<CodexReply, CodexError>) -> Result<Th
         ) => Err(CodexError::unexpected()),
         Err(error) => Err(error),
     }
-}
-
-// `name/0.171.0 (system; …) …`
-fn version(user_agent: &str) -> Option<String> {
-    let (_, rest) = user_agent.split_once('/')?;
-    rest.split_whitespace().next().map(str::to_owned)
 }

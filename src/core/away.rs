@@ -10,6 +10,7 @@ use super::failure::Failure;
 use super::fault::Fault;
 use super::ids::Tick;
 use super::link::{LOST_TOO_OFTEN, Link, Purpose};
+use super::request::Shelf;
 use super::session::{History, Session, Tie};
 use super::timer::Timer;
 use super::turn::{Front, Turn};
@@ -180,14 +181,19 @@ impl Session {
         }
     }
 
-    /// The thread cannot be loaded: the reason is told to whoever waits, and what runs stays unknown.
+    /// The thread cannot be loaded: the reason is told to whoever waits, and what runs stays unknown, unless it was put away.
     pub(crate) fn not_rejoined(&mut self, cx: &mut Cx<'_>, failure: &Failure) {
         self.stop_waiting(cx, failure);
-        if let Failure::UnknownSession(_) = failure {
-            self.is_unsure = false;
-            return self.thread_is_gone(cx, "the thread is gone from the app-server");
-        }
-        self.notice(cx, Severity::Warning, failure.to_string(), None);
+        // Nothing runs in a thread that was put away.
+        let to = if let Failure::UnknownSession(_) = failure {
+            Shelf::Deleted
+        } else if let Failure::Archived(_) = failure {
+            Shelf::Archive
+        } else {
+            return self.notice(cx, Severity::Warning, failure.to_string(), None);
+        };
+        self.is_unsure = false;
+        self.thread_is_removed(cx, to);
     }
 
     /// A prompt was with the app-server, which had not said what became of it.

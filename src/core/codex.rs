@@ -317,6 +317,7 @@ pub enum Event {
     /// Archived or deleted, by us or another client.
     ThreadRemoved {
         thread: ThreadId,
+        to: Shelf,
     },
     ThreadRenamed {
         thread: ThreadId,

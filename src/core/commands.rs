@@ -307,7 +307,13 @@ impl Session {
 
     /// The end of a command that Codex reported is told.
     pub(crate) fn command_ended(&mut self, cx: &mut Cx<'_>, item: &ItemId, it: &CommandItem) {
-        let Some(command) = self.ledger.command_mut(item) else { return };
+        let Some(Call { turn, work: Work::Command(command), .. }) = self.ledger.get(item) else { return };
+        let output =
+            CallOutput::Command { text: it.output.clone().unwrap_or_default(), exit_code: it.exit_code };
+        let known = cx.desk.ends.of(&self.id, turn, item).filter(|_| self.replaying);
+        if let Some((exit, status)) = known {
+            return self.end_command(cx, item, it.output.as_deref(), exit, status, Some(output));
+        }
         let stop = command.stop.as_ref();
         let exit = exit::reported(it.exit_code, it.duration_ms, stop);
         let status = match stop.map(|stop| stop.by) {
@@ -316,8 +322,6 @@ impl Session {
                 final_status(it.status)
             }
         };
-        let output =
-            CallOutput::Command { text: it.output.clone().unwrap_or_default(), exit_code: it.exit_code };
         self.end_command(cx, item, it.output.as_deref(), exit, status, Some(output));
     }
 
@@ -344,9 +348,12 @@ impl Session {
         status: FinalStatus,
         output: Option<CallOutput>,
     ) {
-        let Some(Call { call, work: Work::Command(mut command), .. }) = self.ledger.close(item) else {
+        let Some(Call { call, turn, work: Work::Command(mut command), .. }) = self.ledger.close(item) else {
             return;
         };
+        if command.live().is_some() && !self.replaying {
+            cx.desk.ends.keep(&self.id, &turn, item, (&exit, status));
+        }
         if let Some(ladder) = command.stop.as_ref().and_then(|stop| stop.ladder.as_ref()) {
             cx.desk.stop_over(ladder.id);
             cx.out.push(Effect::Stop { stop: ladder.id, act: StopAct::Forget });

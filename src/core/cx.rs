@@ -1,6 +1,7 @@
 //! What a session may touch besides itself, during one step.
 
 use super::effect::Effects;
+use super::ends::Ends;
 use super::failure::Failure;
 use super::ids::{AskId, ItemId, MessageId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
@@ -50,9 +51,11 @@ pub(crate) struct Desk {
     /// Sessions whose close is answered.
     pub(crate) closed: Vec<SessionId>,
     next_key: u64,
+    next_reading: u64,
     next_stop: u32,
     stops: BTreeMap<StopId, (SessionId, ItemId)>,
     pub(crate) watches: Watches,
+    pub(crate) ends: Ends,
     /// What happened in a session that concerns its parent, or its subagents, in order.
     pub(crate) news: VecDeque<News>,
 }
@@ -126,9 +129,11 @@ impl Default for Desk {
             starved: Vec::new(),
             closed: Vec::new(),
             next_key: 0,
+            next_reading: 0,
             next_stop: 0,
             stops: BTreeMap::new(),
             watches: Watches::default(),
+            ends: Ends::default(),
             news: VecDeque::new(),
         }
     }
@@ -180,6 +185,12 @@ impl Desk {
     /// The stop is over.
     pub(crate) fn stop_over(&mut self, stop: StopId) {
         self.stops.remove(&stop);
+    }
+
+    /// A number for a new reading of a history.
+    pub(crate) fn next_reading(&mut self) -> u64 {
+        self.next_reading += 1;
+        self.next_reading
     }
 
     /// A number for a new prompt key.

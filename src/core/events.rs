@@ -32,11 +32,11 @@ impl Core {
                 });
             }
             // One that is closed here, by its removal or before, has nothing left to be told.
-            Event::ThreadRemoved { thread }
+            Event::ThreadRemoved { thread, .. }
                 if !self.sessions.contains_key(&self.renewals.session(&thread)) => {}
-            Event::ThreadRemoved { thread } => self.on(now, &thread, out, "removal", |session, cx| {
-                session.thread_is_gone(cx, "codex archived or deleted the thread");
-            }),
+            Event::ThreadRemoved { thread, to } => {
+                self.on(now, &thread, out, "removal", |session, cx| session.thread_is_removed(cx, to));
+            }
             Event::ThreadRenamed { thread, name } => self.on(now, &thread, out, "name", |session, cx| {
                 session.emit(cx, Update::SessionInfo { title: Patch::from_option(name), updated_at: None });
             }),

@@ -9,7 +9,6 @@ use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::effect::Effects;
 use super::ids::{SessionId, Tick};
 use super::link::Purpose;
-use super::opening::open_failure;
 use super::request::{Place, Ticket};
 use super::session::{History, Session};
 
@@ -62,7 +61,7 @@ impl Core {
             result if self.is_unsaved(source, &result) => {
                 return self.admit(now, Opening::New { ticket, place }, out);
             }
-            Err(error) => return out.refuse(ticket, open_failure("thread/fork", Some(source), &error)),
+            Err(error) => return self.refuse_by_codex(ticket, source, ("thread/fork", &error), out),
         };
         let mut session = Session::new(&opened, place, History::Unread);
         if let Some(source) = self.sessions.get(source) {

@@ -18,11 +18,22 @@ const WINDOW_BYTES: usize = 8 * 1024 * 1024;
 /// Turns of which one may have begun before the one that is listed before it: a review is two.
 const OVERLAP: usize = 8;
 
-/// What is asked for next.
-#[derive(Debug, PartialEq, Eq)]
+/// Pages that are asked for and not told or waiting for their place, at most.
+const AHEAD: usize = 8;
+
+/// One page that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Turns { cursor: Option<String>, keeping: Keeping },
     Items { turn: TurnId, cursor: Option<String> },
+}
+
+impl Ask {
+    /// The cursor that leads to it; `None` for the first page.
+    pub(crate) fn cursor(&self) -> Option<&str> {
+        let (Self::Turns { cursor, .. } | Self::Items { cursor, .. }) = self;
+        cursor.as_deref()
+    }
 }
 
 /// What is told next.
@@ -34,15 +45,17 @@ pub(crate) enum Piece {
 }
 
 /// One reading of a history. All times in milliseconds since the epoch.
+///
+/// Several pages are asked for at once, and told as if they had been read one after the other.
 #[derive(Debug)]
 pub(crate) struct Reader {
     keeping: Keeping,
-    /// The next page of turns, if there is one.
-    more: Option<Option<String>>,
-    /// Turns that are not read yet, and when they began.
-    turns: VecDeque<(TurnId, Option<i64>)>,
-    /// The turn that is being read, and the next page of it.
-    current: Option<Current>,
+    /// The next page of turns.
+    names: Next,
+    /// Turns that are not read to their end, in order.
+    turns: VecDeque<Reading>,
+    /// How many pages may be ahead of what is told.
+    ahead: usize,
     /// By the time of their start.
     waiting: VecDeque<(i64, Piece)>,
     n_bytes: usize,
@@ -50,11 +63,31 @@ pub(crate) struct Reader {
     last: i64,
 }
 
+/// The page after those that were asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    At(Option<String>),
+    OnItsWay,
+    None,
+}
+
+/// A turn that is being read, or will be.
 #[derive(Debug)]
-struct Current {
+struct Reading {
     turn: TurnId,
     began: Option<i64>,
-    next: Option<String>,
+    next: Next,
+    /// Pages that came before their time.
+    early: VecDeque<Vec<HistoryItem>>,
+    /// Some of it has its place.
+    is_begun: bool,
+}
+
+impl Reading {
+    /// Pages that are asked for and have no place yet.
+    fn n_ahead(&self) -> usize {
+        self.early.len() + usize::from(self.next == Next::OnItsWay)
+    }
 }
 
 impl Reader {
@@ -64,34 +97,55 @@ impl Reader {
         let waiting = living.into_iter().map(|(started, updates)| (started, Piece::Living(updates)));
         Self {
             keeping,
-            more: Some(None),
+            names: Next::At(None),
             turns: VecDeque::new(),
-            current: None,
+            ahead: 1,
             waiting: waiting.collect(),
             n_bytes: 0,
             last: 0,
         }
     }
 
-    /// What to ask for now; `None` once everything is read.
+    /// A page to ask for now, if there is one; asked again, the next of them.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
-        if self.current.is_none()
-            && let Some((turn, began)) = self.turns.pop_front()
-        {
-            self.current = Some(Current { turn, began, next: None });
+        let n_ahead: usize = self.turns.iter().map(Reading::n_ahead).sum();
+        let is_head = self.turns.front().is_some_and(|it| matches!(it.next, Next::At(_)));
+        // What everything else waits for is always asked for.
+        if is_head || n_ahead < self.ahead {
+            let unasked = self.turns.iter_mut().find(|it| matches!(it.next, Next::At(_)));
+            if let Some(reading) = unasked
+                && let Next::At(cursor) = std::mem::replace(&mut reading.next, Next::OnItsWay)
+            {
+                return Some(Ask::Items { turn: reading.turn.clone(), cursor });
+            }
         }
-        if let Some(current) = &self.current {
-            return Some(Ask::Items { turn: current.turn.clone(), cursor: current.next.clone() });
+        // So early that the last of those that are known do not wait for each other.
+        if self.turns.len() >= AHEAD || !matches!(self.names, Next::At(_)) {
+            return None;
         }
-        self.more.clone().map(|cursor| Ask::Turns { cursor, keeping: self.keeping })
+        match std::mem::replace(&mut self.names, Next::OnItsWay) {
+            Next::At(cursor) => Some(Ask::Turns { cursor, keeping: self.keeping }),
+            Next::OnItsWay | Next::None => None,
+        }
+    }
+
+    /// Whether every page is read.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.turns.is_empty() && self.names == Next::None
     }
 
     /// A page of turns, with their items where Codex has no other way to give them.
     pub(crate) fn turns_read(&mut self, turns: Vec<HistoryTurn>, next: Option<String>) -> Vec<Piece> {
-        self.more = next.map(Some);
+        self.names = next.map_or(Next::None, |it| Next::At(Some(it)));
         for HistoryTurn { turn, began, items } in turns {
             match self.keeping {
-                Keeping::ByItem => self.turns.push_back((turn, began)),
+                Keeping::ByItem => self.turns.push_back(Reading {
+                    turn,
+                    began,
+                    next: Next::At(None),
+                    early: VecDeque::new(),
+                    is_begun: false,
+                }),
                 Keeping::ByTurn => self.place(began, items),
             }
         }
@@ -99,25 +153,43 @@ impl Reader {
     }
 
     /// A page of the items of a turn.
-    pub(crate) fn items_read(&mut self, items: Vec<HistoryItem>, next: Option<String>) -> Vec<Piece> {
-        let Some(current) = &mut self.current else { return Vec::new() };
-        let is_first = current.next.is_none();
-        let (began, has_more) = (current.began, next.is_some());
-        match next {
-            Some(_) => current.next = next,
-            None => self.current = None,
-        }
-        self.place(began, items);
-        // Nothing of a turn comes before its message: what a long one begins with is not kept waiting.
-        let opens = matches!(
-            self.waiting.front(),
-            Some((_, Piece::Item(it))) if matches!(it.item.kind, ItemKind::UserMessage { .. })
-        );
+    pub(crate) fn items_read(
+        &mut self,
+        turn: &TurnId,
+        items: Vec<HistoryItem>,
+        next: Option<String>,
+    ) -> Vec<Piece> {
+        let Some(reading) = self.turns.iter_mut().find(|it| it.turn == *turn) else { return Vec::new() };
+        // No more at once than fits, if all of them were as large.
+        let size: usize = items.iter().map(|it| it.size).sum();
+        self.ahead = (WINDOW_BYTES / size.max(1)).clamp(1, (self.ahead + 1).min(AHEAD));
+        reading.next = next.map_or(Next::None, |it| Next::At(Some(it)));
+        reading.early.push_back(items);
+        self.place_early()
+    }
+
+    /// Every page whose time has come gets its place.
+    fn place_early(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        if is_first && has_more && opens {
-            pieces.extend(self.pop());
+        while let Some(reading) = self.turns.front_mut() {
+            let Some(items) = reading.early.pop_front() else { break };
+            let began = reading.began;
+            let is_first = !std::mem::replace(&mut reading.is_begun, true);
+            let has_more = !reading.early.is_empty() || reading.next != Next::None;
+            if !has_more {
+                self.turns.pop_front();
+            }
+            self.place(began, items);
+            // Nothing of a turn comes before its message: what a long one begins with is not kept waiting.
+            let opens = matches!(
+                self.waiting.front(),
+                Some((_, Piece::Item(it))) if matches!(it.item.kind, ItemKind::UserMessage { .. })
+            );
+            if is_first && has_more && opens {
+                pieces.extend(self.pop());
+            }
+            pieces.extend(self.release());
         }
-        pieces.extend(self.release());
         pieces
     }
 
@@ -161,15 +233,17 @@ impl Reader {
 
     /// The time before which nothing unread began, as far as Codex says.
     fn unread_from(&self) -> i64 {
-        let current = self.current.iter().map(|it| it.began.unwrap_or(i64::MIN));
-        // One that has no time cannot be waited for.
-        let next = self.turns.iter().take(OVERLAP).filter_map(|(_, began)| *began);
         if self.keeping == Keeping::ByTurn {
             return i64::MAX;
         }
-        match current.chain(next).min() {
+        let (begun, next): (Vec<_>, Vec<_>) =
+            self.turns.iter().take(1 + OVERLAP).partition(|reading| reading.is_begun);
+        let begun = begun.into_iter().map(|it| it.began.unwrap_or(i64::MIN));
+        // One that has no time cannot be waited for.
+        let next = next.into_iter().take(OVERLAP).filter_map(|it| it.began);
+        match begun.chain(next).min() {
             Some(time) => time,
-            None if self.turns.is_empty() && self.more.is_some() => i64::MIN,
+            None if self.turns.is_empty() && self.names != Next::None => i64::MIN,
             None => i64::MAX,
         }
     }

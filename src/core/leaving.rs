@@ -54,6 +54,7 @@ impl Core {
             match purpose {
                 Purpose::Open { ticket, .. }
                 | Purpose::ListThreads { ticket, .. }
+                | Purpose::LookFirst { ticket, .. }
                 | Purpose::Fork { ticket, .. }
                 | Purpose::Shelve { ticket, .. }
                 | Purpose::Find { ticket, .. }
@@ -96,7 +97,7 @@ impl Core {
                 | Purpose::Local { .. }
                 | Purpose::Begin { .. }
                 | Purpose::Look { .. }
-                | Purpose::Unwanted
+                | Purpose::Unwanted(_)
                 | Purpose::Parting
                 | Purpose::Config
                 | Purpose::Probe => {}

@@ -6,12 +6,14 @@ use super::asking::Question;
 use super::codex::{Choices, CodexRequest};
 use super::effect::{Effect, Effects};
 use super::failure::Failure;
+use super::history::Ask;
 use super::ids::{CodexCallId, Generation, ItemId, PromptKey, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::listing::Listing;
 use super::probe::Watch;
 use super::queued::QueuedMessage;
-use super::request::{Archived, Place, Shelf, ThreadEntry, Ticket};
+use super::request::{Archived, Place, Reply, Shelf, ThreadEntry, Ticket};
+use super::withdrawal::Unwanted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Deaths within `CRASH_WINDOW` after which we stop starting it.
@@ -46,12 +48,18 @@ pub(crate) enum Purpose {
         ticket: Ticket,
         place: Place,
     },
-    /// The directory of the `session/new` with this id.
+    /// The directory of the request with this id, which opens a session.
     Look {
         opening: RequestId,
     },
-    /// A thread whose `session/new` was refused meanwhile.
-    Unwanted,
+    /// The directory of a fork: Codex copies at once, and the copy would have to be deleted.
+    LookFirst {
+        ticket: Ticket,
+        session: SessionId,
+        place: Place,
+    },
+    /// A thread or a list that is not wanted any more when it comes.
+    Unwanted(Unwanted),
     /// `session/list`.
     ListThreads {
         ticket: Ticket,
@@ -71,10 +79,11 @@ pub(crate) enum Purpose {
         session: SessionId,
         shelf: Shelf,
     },
-    /// Is it there already where it was to be put?
+    /// Is a thread where it was looked for? Then this is the answer, else that one.
     Find {
         ticket: Ticket,
-        failure: Failure,
+        found: Box<Reply>,
+        missing: Failure,
     },
     /// `session/set_title`.
     Title {
@@ -107,9 +116,11 @@ pub(crate) enum Purpose {
     Descent {
         thread: ThreadId,
     },
-    /// One page of the history for a replay.
+    /// One page of the history for the replay with this number.
     Replay {
         session: SessionId,
+        reading: u64,
+        ask: Ask,
     },
     /// Is the thread loaded already? Then it is joined, else loaded as this request says, for this purpose.
     IsLoaded {
@@ -401,13 +412,15 @@ impl Link {
         recent.count() + 1 >= CRASH_LIMIT
     }
 
-    /// The thread of this `session/new` is unwanted when it comes; `None` if it came already.
-    pub(crate) fn give_up_opening(&mut self, opening: &RequestId) -> Option<Ticket> {
-        let is_it =
-            |purpose: &Purpose| matches!(purpose, Purpose::Open { ticket, .. } if ticket.id() == opening);
-        let found = self.pending.values_mut().find(|it| is_it(&it.purpose))?;
-        let former = std::mem::replace(&mut found.purpose, Purpose::Unwanted);
-        if let Purpose::Open { ticket, .. } = former { Some(ticket) } else { None }
+    /// Whether a call with such a purpose is unanswered.
+    pub(crate) fn has_pending(&self, is_it: impl Fn(&Purpose) -> bool) -> bool {
+        self.pending.values().any(|it| is_it(&it.purpose))
+    }
+
+    /// What was asked for this request of the client's, if that can be given up.
+    pub(crate) fn awaited_by(&mut self, request: &RequestId) -> Option<&mut Purpose> {
+        let mut all = self.pending.values_mut().map(|it| &mut it.purpose);
+        all.find(|it| it.is_given_up_by(request))
     }
 
     /// The app-server is gone: everybody who waited, in the order they asked.

@@ -98,6 +98,11 @@ impl Polls {
 impl Session {
     /// Asks for the list; a question that is already on its way is asked again afterwards.
     pub(crate) fn poll_terminals(&mut self, cx: &mut Cx<'_>) {
+        let is_awaited = self.resuming.as_ref().is_some_and(Resuming::awaits_list);
+        if self.tie != Tie::Loaded && is_awaited {
+            // Somebody else had it unloaded while it came back: nothing of it runs.
+            return self.resume_listed(cx);
+        }
         if self.tie != Tie::Loaded || self.closing.as_ref().is_some_and(Closing::is_done) {
             return;
         }
@@ -106,7 +111,7 @@ impl Session {
             return;
         }
         self.polls.running = true;
-        let for_resume = self.resuming.as_ref().is_some_and(Resuming::awaits_list);
+        let for_resume = is_awaited;
         let asked_at = self.ledger.seq();
         let listing = Listing { pages: Vec::new(), asked_at, asked: cx.now, for_resume };
         self.ask_page(cx, listing, None);

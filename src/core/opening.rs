@@ -6,7 +6,7 @@ use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effects};
 use super::failure::Failure;
-use super::ids::{SessionId, ThreadId};
+use super::ids::{RequestId, SessionId, ThreadId};
 use super::link::Purpose;
 use super::prompts::refusal;
 use super::replay::Returning;
@@ -55,6 +55,11 @@ impl Resuming {
         Self { ticket: None, place, replay, descendants: None, stage: Stage::Replaying }
     }
 
+    /// The request that it answers.
+    pub(crate) fn request_id(&self) -> Option<&RequestId> {
+        self.ticket.as_ref().map(Ticket::id)
+    }
+
     /// The client is told that it came to nothing.
     pub(crate) fn refuse(self, failure: Failure, out: &mut Effects) {
         if let Some(ticket) = self.ticket {
@@ -101,7 +106,7 @@ impl Session {
     pub(crate) fn comes_back_with(&mut self, cx: &mut Cx<'_>, resuming: Resuming) {
         self.at_work.clear();
         let lived = self.returning.take();
-        let Returning { living, unfinished } = lived.unwrap_or_else(|| self.what_lives(cx));
+        let Returning { living, unfinished, mark } = lived.unwrap_or_else(|| self.what_lives(cx));
         let replay = resuming.replay;
         self.resuming = Some(resuming);
         if !replay {
@@ -111,7 +116,7 @@ impl Session {
         let (placed, rest): (Vec<_>, Vec<_>) = living.into_iter().partition(|(started, _)| started.is_some());
         self.hold_first(rest.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         let placed = placed.into_iter().filter_map(|(started, updates)| Some((started?, updates)));
-        self.begin_replay(placed.collect());
+        self.begin_replay(cx, placed.collect(), mark);
         self.await_descendants(cx);
     }
 
@@ -302,6 +307,11 @@ impl Session {
         cx.out.refuse(ticket, failure);
         if self.is_open {
             return self.goes_on(cx);
+        }
+        // What the loading of the thread woke, a goal or a queued message, runs for nobody.
+        let is_ours = cx.link.address().is_none() && self.children.is_empty();
+        if self.tie == Tie::Loaded && is_ours && !self.is_quiet(cx.now) {
+            return self.close(cx, None);
         }
         if self.tie == Tie::Loaded {
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };

@@ -15,7 +15,7 @@ use super::opening::open_failure;
 use super::session::{History, Session};
 use super::turn::Front;
 use super::update::{TerminalOpened, Update};
-use crate::background::ledger::{Call, Command, Work};
+use crate::background::ledger::{Call, Command, EndedMark, Work};
 use crate::background::output::News;
 
 /// Items per page of a history.
@@ -37,6 +37,8 @@ pub(crate) struct Returning {
     pub(crate) living: Vec<(Option<i64>, Vec<Update>)>,
     /// Messages that are being written.
     pub(crate) unfinished: Vec<Update>,
+    /// What ended from here on is held back.
+    pub(crate) mark: EndedMark,
 }
 
 impl Session {
@@ -57,14 +59,11 @@ impl Session {
     /// What was held back is told, and the state as it is.
     pub(crate) fn goes_on(&mut self, cx: &mut Cx<'_>) {
         self.release(cx);
-        match self.held_end.take() {
-            Some(stop) => self.report_end(cx, stop),
-            None => self.report(cx),
-        }
+        self.report_held(cx);
     }
 
     pub(crate) fn what_lives(&mut self, cx: &Cx<'_>) -> Returning {
-        Returning { living: self.living(cx), unfinished: self.unfinished() }
+        Returning { living: self.living(cx), unfinished: self.unfinished(), mark: self.ledger.ended_mark() }
     }
 
     /// Everything that is open, in updates for a client that does not know it, with the time of its start.
@@ -95,51 +94,63 @@ impl Session {
     }
 
     /// The history is to be told from its beginning.
-    pub(crate) fn begin_replay(&mut self, living: Vec<(i64, Vec<Update>)>) {
-        self.ledger.forget_closed();
+    pub(crate) fn begin_replay(&mut self, cx: &mut Cx<'_>, living: Vec<(i64, Vec<Update>)>, mark: EndedMark) {
+        self.ledger.forget_closed(mark);
         self.in_review = false;
+        self.reading = cx.desk.next_reading();
         self.reader = Some(Reader::new(self.keeping, living));
     }
 
-    /// Asks for the next page, or waits until the client keeps up.
+    /// Asks for the next pages, or waits until the client keeps up.
     pub(crate) fn read_on(&mut self, cx: &mut Cx<'_>) {
         if cx.desk.pressure == Pressure::High {
             return self.pause_replay();
         }
-        let Some(ask) = self.reader.as_mut().map(Reader::ask) else { return };
-        let thread = self.thread.clone();
-        let request = match ask {
-            None => return self.replay_done(cx),
-            Some(Ask::Turns { cursor, keeping }) => {
-                self.cursor.clone_from(&cursor);
-                let limit = match keeping {
-                    Keeping::ByItem => NAMES_PAGE,
-                    Keeping::ByTurn => TURNS_PAGE,
-                };
-                CodexRequest::TurnsList { thread, cursor, limit, keeping }
-            }
-            Some(Ask::Items { turn, cursor }) => {
-                self.cursor.clone_from(&cursor);
-                CodexRequest::ItemsList { thread, turn: Some(turn), cursor, limit: PAGE }
-            }
-        };
-        cx.link.call(Purpose::Replay { session: self.id.clone() }, request, cx.out);
+        while let Some(ask) = self.reader.as_mut().and_then(Reader::ask) {
+            let (thread, cursor) = (self.thread.clone(), ask.cursor().map(str::to_owned));
+            let request = match &ask {
+                Ask::Turns { keeping, .. } => {
+                    let limit = match keeping {
+                        Keeping::ByItem => NAMES_PAGE,
+                        Keeping::ByTurn => TURNS_PAGE,
+                    };
+                    CodexRequest::TurnsList { thread, cursor, limit, keeping: *keeping }
+                }
+                Ask::Items { turn, .. } => {
+                    CodexRequest::ItemsList { thread, turn: Some(turn.clone()), cursor, limit: PAGE }
+                }
+            };
+            let purpose = Purpose::Replay { session: self.id.clone(), reading: self.reading, ask };
+            cx.link.call(purpose, request, cx.out);
+        }
+        if self.reader.as_ref().is_some_and(Reader::is_at_end) {
+            self.replay_done(cx);
+        }
     }
 
-    /// One page of the history.
-    pub(crate) fn replay_page(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
-        let pieces = match result {
-            Ok(CodexReply::Turns { turns, next }) => {
-                let next = self.new_cursor(cx, next);
+    /// One page of the history. Pages of a reading that was given up are nobody's.
+    pub(crate) fn replay_page(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (reading, ask): (u64, &Ask),
+        result: Result<CodexReply, CodexError>,
+    ) {
+        if reading != self.reading || self.reader.is_none() {
+            return;
+        }
+        let asked = ask.cursor();
+        let pieces = match (result, ask) {
+            (Ok(CodexReply::Turns { turns, next }), Ask::Turns { .. }) => {
+                let next = new_cursor(cx, next, asked);
                 self.reader.as_mut().map(|reader| reader.turns_read(turns, next))
             }
-            Ok(CodexReply::Items { items, next }) => {
-                let next = self.new_cursor(cx, next);
-                self.reader.as_mut().map(|reader| reader.items_read(items, next))
+            (Ok(CodexReply::Items { items, next }), Ask::Items { turn, .. }) => {
+                let next = new_cursor(cx, next, asked);
+                self.reader.as_mut().map(|reader| reader.items_read(turn, items, next))
             }
-            Ok(_) => return self.history_refused(cx, &CodexError::unexpected()),
-            Err(error) if error.message.contains(UNWRITTEN) => return self.replay_done(cx),
-            Err(error) => return self.history_refused(cx, &error),
+            (Ok(_), _) => return self.history_refused(cx, &CodexError::unexpected()),
+            (Err(error), _) if error.message.contains(UNWRITTEN) => return self.replay_done(cx),
+            (Err(error), _) => return self.history_refused(cx, &error),
         };
         for piece in pieces.into_iter().flatten() {
             self.replay_piece(cx, piece);
@@ -206,16 +217,6 @@ impl Session {
         self.await_subagents(cx);
     }
 
-    /// The next page's cursor; the same one again would never end.
-    fn new_cursor(&self, cx: &mut Cx<'_>, next: Option<String>) -> Option<String> {
-        if next.is_some() && next == self.cursor {
-            let message = "the cursor of the next page is the one of this page".to_owned();
-            cx.out.anomaly(Anomaly::CodexRefused { method: "thread/items/list", message });
-            return None;
-        }
-        next
-    }
-
     /// Reads the thread's messages for the keys they were sent with (V2-35).
     pub(crate) fn scan_keys(&mut self, cx: &mut Cx<'_>, cursor: Option<String>) {
         self.cursor.clone_from(&cursor);
@@ -244,7 +245,7 @@ impl Session {
                 self.inserted.insert(key, MessageId::from(&item.id));
             }
         }
-        match self.new_cursor(cx, next) {
+        match new_cursor(cx, next, self.cursor.as_deref()) {
             None => self.keys_known(cx),
             next => self.scan_keys(cx, next),
         }
@@ -259,6 +260,16 @@ impl Session {
         self.history = History::Unread;
         self.refuse_all(cx, &failure);
     }
+}
+
+/// The next page's cursor; the one that was asked for again would never end.
+fn new_cursor(cx: &mut Cx<'_>, next: Option<String>, asked: Option<&str>) -> Option<String> {
+    if next.is_some() && next.as_deref() == asked {
+        let message = "the cursor of the next page is the one of this page".to_owned();
+        cx.out.anomaly(Anomaly::CodexRefused { method: "thread/items/list", message });
+        return None;
+    }
+    next
 }
 
 fn living_terminal(cx: &Cx<'_>, command: &mut Command) -> Vec<Update> {

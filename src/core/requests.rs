@@ -24,17 +24,7 @@ impl Core {
                 self.cancel_all_barred(now, &session, out);
                 self.cancel_session(now, &session, out);
             }
-            FromClient::CancelRequest { request } => {
-                if self.cancel_waiting(now, &request, out) {
-                    return;
-                }
-                let (sessions, mut cx) = self.split(now, out);
-                for session in sessions.values_mut() {
-                    if session.cancel_held(&mut cx, &request) || session.cancel_local(&mut cx, &request) {
-                        return;
-                    }
-                }
-            }
+            FromClient::CancelRequest { request } => self.cancel_request(now, &request, out),
             FromClient::Answered { ask, answer } if self.page_answered(ask, &answer, out) => {}
             FromClient::Answered { ask, answer } => match self.desk.settle(ask) {
                 Some(session) => {

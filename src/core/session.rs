@@ -92,6 +92,8 @@ pub(crate) struct Session {
     pub(crate) at_work: BTreeSet<ItemId>,
     /// The history that is being told.
     pub(crate) reader: Option<Reader>,
+    /// Its number: pages of an earlier one are nobody's.
+    pub(crate) reading: u64,
     pub(crate) keeping: Keeping,
     /// The history is inside of a review.
     pub(crate) in_review: bool,
@@ -217,6 +219,7 @@ impl Session {
             idle_since: None,
             at_work: BTreeSet::new(),
             reader: None,
+            reading: 0,
             keeping: thread.keeping,
             in_review: false,
             shown: Shown::default(),
@@ -358,23 +361,31 @@ impl Session {
         self.report(cx);
     }
 
+    /// What was held back is told: the end of a turn with it, which ran, if nobody was told that.
+    pub(crate) fn report_held(&mut self, cx: &mut Cx<'_>) {
+        let Some(stop) = self.held_end.take() else { return self.report(cx) };
+        if matches!(self.reported.state, State::Idle(_)) {
+            let began = Snapshot { state: State::Running, background: self.snapshot().background };
+            self.tell_state(cx, began);
+        }
+        self.report_end(cx, stop);
+    }
+
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        let was_running = !matches!(self.reported.state, State::Idle(_));
-        self.reported.clone_from(&snapshot);
-        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already. One that began
-        // meanwhile too runs by this snapshot, and ends after the answer.
+        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
-            match was_running {
-                true => *reason = Some(stop),
-                false => {
-                    snapshot.state = State::Running;
-                    self.reported.state = State::Running;
-                    self.held_end = Some(stop);
-                }
+            match self.reported.state {
+                // It began meanwhile, too: its end is told after the answer, for there is one snapshot.
+                State::Idle(_) => (snapshot.state, self.held_end) = (State::Running, Some(stop)),
+                State::Running | State::RequiresAction | State::Unknown => *reason = Some(stop),
             }
         }
+        self.reported = match snapshot.state {
+            State::Idle(_) => Snapshot { state: State::Idle(None), ..snapshot.clone() },
+            State::Running | State::RequiresAction | State::Unknown => snapshot.clone(),
+        };
         self.emit_ahead(cx, Update::State(snapshot));
     }
 

@@ -4,12 +4,15 @@
 
 use super::Core;
 use super::codex::{CodexError, CodexReply, CodexRequest};
+use super::cx::Cx;
 use super::effect::Effects;
 use super::failure::Failure;
 use super::ids::{SessionId, Tick};
-use super::link::Purpose;
+use super::link::{Link, Purpose};
 use super::opening::{is_held, is_unknown, open_failure};
 use super::request::{Archived, Reply, SessionEntry, Shelf, Ticket};
+use super::session::Session;
+use super::update::Severity;
 
 /// Sessions per page of `session/list`.
 const LIST_PAGE: u32 = 50;
@@ -135,35 +138,49 @@ impl Core {
             Shelf::Archive | Shelf::Open
                 if is_unknown(&error) || (shelf == Shelf::Open && is_held(&error)) =>
             {
-                let failure = open_failure(shelf.method(), Some(&session), &error);
-                let thread = self.renewals.thread(&session);
-                let request = CodexRequest::ThreadFind { thread, archived: shelf == Shelf::Archive };
-                self.link.call(Purpose::Find { ticket, failure }, request, out);
+                let missing = open_failure(shelf.method(), Some(&session), &error);
+                let is_archive = shelf == Shelf::Archive;
+                self.look_on_shelf(ticket, &session, is_archive, (Reply::Shelved, missing), out);
             }
             Shelf::Deleted if error.message.contains("still references it") => {
                 out.refuse(ticket, Failure::HasForks(session));
             }
             Shelf::Deleted | Shelf::Archive | Shelf::Open => {
-                out.refuse(ticket, open_failure(shelf.method(), Some(&session), &error));
+                self.refuse_by_codex(ticket, &session, (shelf.method(), &error), out);
             }
         }
     }
 
-    /// Whether it was there already.
-    pub(super) fn found_on_shelf(
+    /// Refuses what Codex refused. One that is being deleted cannot be read: it is gone, and not damaged.
+    pub(super) fn refuse_by_codex(
         &mut self,
         ticket: Ticket,
-        failure: Failure,
-        result: Result<CodexReply, CodexError>,
+        session: &SessionId,
+        (method, error): (&'static str, &CodexError),
         out: &mut Effects,
     ) {
-        match result {
-            Ok(CodexReply::Threads { threads, .. }) if !threads.is_empty() => {
-                out.respond(ticket, Reply::Shelved);
-            }
-            // An id that is no id is unknown too.
-            Ok(_) | Err(_) => out.refuse(ticket, failure),
+        let failure = open_failure(method, Some(session), error);
+        if !matches!(failure, Failure::Damaged { .. }) {
+            return out.refuse(ticket, failure);
         }
+        let missing = Failure::UnknownSession(session.clone());
+        match self.link.is_deleting(session) {
+            true => out.refuse(ticket, missing),
+            false => self.look_on_shelf(ticket, session, false, (Reply::Failed(failure), missing), out),
+        }
+    }
+
+    /// Looks for a session among the archived or the others: if it is there, `found` is the answer, else `missing`.
+    pub(super) fn look_on_shelf(
+        &mut self,
+        ticket: Ticket,
+        session: &SessionId,
+        archived: bool,
+        (found, missing): (Reply, Failure),
+        out: &mut Effects,
+    ) {
+        let request = CodexRequest::ThreadFind { thread: self.renewals.thread(session), archived };
+        self.link.call(Purpose::Find { ticket, found: Box::new(found), missing }, request, out);
     }
 
     /// We leave: what waits for a close is not done any more.
@@ -171,6 +188,58 @@ impl Core {
         for (ticket, _) in std::mem::take(&mut self.shelving).into_values().flatten() {
             out.refuse(ticket, failure.clone());
         }
+    }
+}
+
+impl Session {
+    /// Somebody else archived or deleted the thread: its work is over, and the client is told at once.
+    pub(super) fn thread_is_removed(&mut self, cx: &mut Cx<'_>, to: Shelf) {
+        self.thread_is_gone(cx, "codex archived or deleted the thread");
+        if let Some(resuming) = self.resuming.take() {
+            let failure = match to {
+                Shelf::Deleted | Shelf::Open => Failure::UnknownSession(self.id.clone()),
+                Shelf::Archive => Failure::Archived(self.id.clone()),
+            };
+            self.resume_failed(cx, resuming, failure);
+        }
+        if !self.is_open {
+            return;
+        }
+        let (what, next) = match to {
+            Shelf::Deleted => {
+                ("deleted", "Nothing can be asked in it any more; session/new opens another one.")
+            }
+            Shelf::Archive => ("archived", "It goes on after session/unarchive."),
+            Shelf::Open => return,
+        };
+        // A subagent goes with its parent.
+        if self.lineage.is_none() && self.closing.is_none() {
+            let title = format!("This session was {what} by another client of the app-server");
+            self.notice(cx, Severity::Warning, title, Some(next.to_owned()));
+        }
+    }
+}
+
+/// Whether it was found where it was looked for.
+pub(super) fn found_out(
+    ticket: Ticket,
+    found: Reply,
+    missing: Failure,
+    result: Result<CodexReply, CodexError>,
+    out: &mut Effects,
+) {
+    match result {
+        Ok(CodexReply::Threads { threads, .. }) if !threads.is_empty() => out.respond(ticket, found),
+        // An id that is no id is unknown too.
+        Ok(_) | Err(_) => out.refuse(ticket, missing),
+    }
+}
+
+impl Link {
+    /// Whether a deletion of the session is on its way to Codex.
+    fn is_deleting(&self, session: &SessionId) -> bool {
+        let is_its = |it: &Purpose| matches!(it, Purpose::Shelve { session: its, shelf: Shelf::Deleted, .. } if its == session);
+        self.has_pending(is_its)
     }
 }
 

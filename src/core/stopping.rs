@@ -280,7 +280,7 @@ impl Session {
     }
 
     /// Whether nothing of it is at work, nor on its way.
-    fn is_quiet(&self, now: Tick) -> bool {
+    pub(crate) fn is_quiet(&self, now: Tick) -> bool {
         matches!(self.front, Front::Idle)
             && self.ledger.is_empty()
             && self.children.is_empty()

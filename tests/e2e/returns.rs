@@ -1,7 +1,5 @@
 //! Sessions that come back, are copied, or are put away: processes in sequence and at once, on one Codex home.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
@@ -11,6 +9,7 @@ use crate::client::Client;
 use crate::seen::Dir;
 use crate::session::{Ended, Session};
 use crate::stage::{Casting, Stage, forever, play};
+use crate::states::rollout;
 use crate::view::View;
 
 in_both_versions!(
@@ -210,20 +209,6 @@ async fn a_damaged_thread_harms_no_other(version: Version) {
         Ok(())
     })
     .await;
-}
-
-pub(crate) fn rollout(dir: PathBuf, thread: &str) -> Option<PathBuf> {
-    for entry in std::fs::read_dir(dir).ok()?.filter_map(Result::ok) {
-        let path = entry.path();
-        if path.is_dir() {
-            if let Some(found) = rollout(path, thread) {
-                return Some(found);
-            }
-        } else if path.to_string_lossy().contains(thread) {
-            return Some(path);
-        }
-    }
-    None
 }
 
 async fn copied_titled_and_put_away(version: Version) {

@@ -5,6 +5,7 @@ mod restored;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use testkit::belief::Version;
 use testkit::home::Config;
 use testkit::model::{Call, Script, call, exec, say};
 
@@ -175,4 +176,91 @@ async fn shown_as_a_call_and_stopped_by_its_id() {
         Ok(())
     })
     .await;
+}
+
+/// Every session of every page.
+async fn listed(client: &Client, params: &Value) -> anyhow::Result<Vec<String>> {
+    let (mut ids, mut params) = (Vec::new(), params.clone());
+    for n_pages in 1.. {
+        let args = json!({"method": "session/list", "params": params});
+        let page = client.call("request", args).await?;
+        let entries = page["sessions"].as_array().into_iter().flatten();
+        ids.extend(entries.filter_map(|it| it["sessionId"].as_str().map(str::to_owned)));
+        ensure!(n_pages < 10, "pages without an end");
+        match page["nextCursor"].as_str() {
+            Some(cursor) => params["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    Ok(ids)
+}
+
+/// Neither while they work nor after it, nor of an earlier process, nor archived with their parent.
+async fn in_no_list(stage: &Stage, version: Version, tools: &str) -> anyhow::Result<()> {
+    let client = stage.client(Casting::of(version)).await?;
+    let session = stage.open(&client).await?;
+    let child = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("child left it"));
+    let script = Script::new().step(spawn(tools, &child)).step(say("root leaves"));
+    session.turn(&script.prompt("spawn")).await?;
+    // It is there, and has left its command. What it is told holds its words, too.
+    let says = |it: &Value| {
+        let update = &it["params"]["update"];
+        let text = update["content"]["text"].as_str().or(update["content"][0]["content"]["text"].as_str());
+        let is_its = update["sessionUpdate"] == "agent_message_chunk" || update["toolCallId"].is_string();
+        (is_its && text.is_some_and(|it| it.trim_end().ends_with("child left it"))).then_some(())
+    };
+    client.wait("the subagent's message", |it| it.wire.iter().find_map(|it| says(&it.body))).await?;
+    let other = stage.open(&client).await?;
+    other.turn(&Script::new().step(say("Other.")).prompt("hello")).await?;
+    let here = json!({"cwd": stage.home.workspace()});
+    let both = [other.id.clone(), session.id.clone()];
+    for params in [&json!({}), &here, &json!({"archived": "include"})] {
+        assert_eq!(listed(&client, params).await?, both, "{params}");
+    }
+    let id = session.id.clone();
+    client.call("request", json!({"method": "session/archive", "params": {"sessionId": id}})).await?;
+    session.until_dead().await?;
+    client.end().await?;
+
+    let client = stage.client(Casting::of(version)).await?;
+    for (params, expected) in [
+        (json!({}), &both[..1]),
+        (here, &both[..1]),
+        (json!({"archived": "only"}), &both[1..]),
+        (json!({"archived": "include"}), &both[..]),
+    ] {
+        assert_eq!(listed(&client, &params).await?, expected, "{params}");
+    }
+    client.end().await?;
+    Ok(())
+}
+
+mod v1 {
+    use super::{in_no_list, newer, older, play_with};
+    use testkit::belief::Version;
+
+    #[tokio::test]
+    async fn subagents_of_the_older_tools_are_in_no_list() {
+        play_with(older, async |stage| in_no_list(stage, Version::V1, "multi_agent_v1").await).await;
+    }
+
+    #[tokio::test]
+    async fn subagents_of_the_newer_tools_are_in_no_list() {
+        play_with(newer, async |stage| in_no_list(stage, Version::V1, "collaboration").await).await;
+    }
+}
+
+mod v2 {
+    use super::{in_no_list, newer, older, play_with};
+    use testkit::belief::Version;
+
+    #[tokio::test]
+    async fn subagents_of_the_older_tools_are_in_no_list() {
+        play_with(older, async |stage| in_no_list(stage, Version::V2, "multi_agent_v1").await).await;
+    }
+
+    #[tokio::test]
+    async fn subagents_of_the_newer_tools_are_in_no_list() {
+        play_with(newer, async |stage| in_no_list(stage, Version::V2, "collaboration").await).await;
+    }
 }

@@ -185,7 +185,9 @@ fn a_history_of_five_thousand_items_comes_page_by_page() {
     let mut rig = Rig::resuming(2, true);
     rig.ok("thread/resume", idle());
     let (mut n_pages, mut first_update, mut asked, mut most_waiting) = (0, None, 0, 0);
+    let mut most_in_flight = 0;
     loop {
+        most_in_flight = most_in_flight.max(rig.n_calls("thread/items/list"));
         let call = rig
             .calls()
             .iter()
@@ -242,6 +244,7 @@ fn a_history_of_five_thousand_items_comes_page_by_page() {
     );
     assert_eq!(first_update, Some(2), "the first update comes with the first page of items");
     assert!(most_waiting <= n_items, "{most_waiting} items waited to be told");
+    assert_eq!(most_in_flight, 8, "pages that are asked for at once");
 }
 
 /// One turn of five thousand items: it is told while it is read.

@@ -163,6 +163,23 @@ fn a_turn_that_ends_under_a_resume_has_its_stop_reason() {
 }
 
 #[test]
+fn a_turn_that_begins_and_ends_under_a_resume_was_running() {
+    let mut rig = Rig::open(2);
+    rig.resume(false);
+    rig.prompt("p1");
+    rig.started("A");
+    rig.done("A", "completed");
+    let from = rig.told.len();
+    rig.ok("thread/resume", idle());
+    rig.pass(10, &json!([]));
+    let updates = rig.told[from..].iter().map(|it| &it["params"]["update"]);
+    let states = updates.filter(|it| it["sessionUpdate"] == "state_update");
+    let states: Vec<(&Value, &Value)> = states.map(|it| (&it["state"], &it["stopReason"])).collect();
+    let expected = [(&json!("running"), &Value::Null), (&json!("idle"), &json!("end_turn"))];
+    rig.want(states == expected, &format!("told are {states:?}"));
+}
+
+#[test]
 fn a_terminal_is_announced_before_it_is_listed() {
     let mut rig = Rig::greeted(2);
     rig.ok("initialize", json!({"userAgent": "codex/1"}));
@@ -284,6 +301,29 @@ fn a_message_that_is_being_written_is_whole_after_a_resume() {
     }
 }
 
+/// What ends between the request and Codex's answer is held back, and in the history as well.
+#[test]
+fn what_ends_while_a_resume_is_on_its_way_is_told_once() {
+    let mut rig = Rig::running(2);
+    rig.command("A", "c1", Some("7"));
+    rig.resume(true);
+    rig.command_ended("A", "c1", "out", 0);
+    rig.item("item/completed", "A", json!({"type": "agentMessage", "id": "m1", "text": "said"}));
+    let from = rig.told.len();
+    rig.ok("thread/resume", active());
+    rig.ok("thread/turns/list", turns(&["A"]));
+    let mut ended = crate::rig::command("c1", Some("7"), "completed");
+    (ended["aggregatedOutput"], ended["exitCode"]) = (json!("out"), json!(0));
+    let said = json!({"type": "agentMessage", "id": "m1", "text": "said"});
+    let items = [ended, said].map(|item| json!({"turnId": "A", "item": item}));
+    rig.ok("thread/items/list", json!({"data": items, "nextCursor": null}));
+    rig.pass(10, &json!([]));
+    let updates: Vec<&Value> = rig.told[from..].iter().map(|it| &it["params"]["update"]).collect();
+    let n_ends = updates.iter().filter(|it| it["toolCallId"] == "c1" && it["status"] == "completed").count();
+    let n_said = updates.iter().filter(|it| it["messageId"] == "m1").count();
+    rig.want((n_ends, n_said) == (1, 1), &format!("told {n_ends} and {n_said} times"));
+}
+
 /// A call that is at work is told to a client that begins afresh, with what it said so far.
 #[test]
 fn calls_at_work_are_told_again() {
@@ -335,15 +375,49 @@ fn a_command_without_an_end_in_the_history_has_ended() {
     rig.want(status == Some("failed"), "the call goes on");
 }
 
-#[test]
-fn what_codex_cannot_read_is_told_as_damaged() {
-    let mut rig = Rig::resuming(2, true);
+/// Codex cannot read the thread of the resume under way.
+fn unreadable(rig: &mut Rig) {
     let call = rig.call("thread/resume");
     let message = "failed to read thread: thread-store internal error: rollout does not exist at /x";
     rig.codex(json!({"id": call["id"], "error": {"code": -32603, "message": message}}));
-    let answer = rig.answer("res").unwrap_or_default();
-    rig.want(answer["error"]["code"] == -32603, "another code");
-    rig.want(answer["error"]["data"] == json!({"sessionId": SESSION, "reason": "damaged"}), "another kind");
+}
+
+#[test]
+fn what_codex_cannot_read_and_knows_is_told_as_damaged() {
+    for version in [1, 2] {
+        let mut rig = Rig::new(version);
+        rig.resume(true);
+        unreadable(&mut rig);
+        let entry = json!({"id": SESSION, "cwd": "/w", "preview": "x", "updatedAt": 1});
+        rig.ok("thread/list", json!({"data": [entry], "nextCursor": null}));
+        let answer = rig.answer("res").unwrap_or_default();
+        rig.want(answer["error"]["code"] == -32603, "another code");
+        rig.want(
+            answer["error"]["data"] == json!({"sessionId": SESSION, "reason": "damaged"}),
+            "another kind",
+        );
+    }
+}
+
+/// Its file goes first, and what Codex knows of it a moment later.
+#[test]
+fn what_is_being_deleted_is_gone_and_not_damaged() {
+    for version in [1, 2] {
+        let mut rig = Rig::new(version);
+        rig.request("gone", "session/delete", json!({"sessionId": SESSION}));
+        rig.resume(true);
+        unreadable(&mut rig);
+        let answer = rig.answer("res").unwrap_or_default();
+        rig.want(answer["error"]["code"] == -32002, "deleted here, and damaged");
+        rig.ok("thread/delete", json!({}));
+        // By somebody else.
+        let mut rig = Rig::new(version);
+        rig.resume(true);
+        unreadable(&mut rig);
+        rig.ok("thread/list", json!({"data": [], "nextCursor": null}));
+        let answer = rig.answer("res").unwrap_or_default();
+        rig.want(answer["error"]["code"] == -32002, "deleted elsewhere, and damaged");
+    }
 }
 
 /// A page of the names of these turns.

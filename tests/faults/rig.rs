@@ -74,10 +74,16 @@ impl Rig {
 
     /// As `open`, with an app-server that runs already, at `unix:/s`.
     pub(crate) fn connected(version: u32) -> Self {
+        let mut rig = Self::linked(version);
+        rig.opens();
+        rig
+    }
+
+    /// As `new`, with such an app-server.
+    pub(crate) fn linked(version: u32) -> Self {
         let settings = Settings { connect: Some("unix:/s".to_owned()), ..Settings::plain("n") };
         let mut rig = Self::set(settings, version, &json!({}));
         rig.booted();
-        rig.opens();
         rig
     }
 

@@ -1,7 +1,7 @@
 //! Sessions that are forked and put away at the wrong moment.
 
 use crate::rig::{Rig, SESSION, idle, listed, thread};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn put(rig: &mut Rig, id: &str, method: &str) {
     rig.request(id, method, json!({"sessionId": SESSION}));
@@ -102,6 +102,7 @@ fn a_fork_keeps_what_was_chosen() {
     let params =
         json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "additionalDirectories": ["/x"]});
     rig.request("fork", "session/fork", params);
+    rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     let call = rig.call("thread/fork");
     rig.want(call["params"]["runtimeWorkspaceRoots"] == json!(["/x"]), "/x is dropped");
     rig.codex(json!({"id": call["id"], "result": thread("F", "idle")}));
@@ -120,10 +121,92 @@ fn a_fork_keeps_what_was_chosen() {
 fn a_fork_of_an_empty_session_is_a_new_one() {
     let mut rig = Rig::open(2);
     rig.request("fork", "session/fork", json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": []}));
+    rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     rig.err("thread/fork", "no rollout found for thread id T");
     rig.ok("fs/getMetadata", json!({"isDirectory": true}));
     rig.ok("thread/start", thread("N", "idle"));
     rig.pass(10, &json!([]));
     let answer = rig.answer("fork").unwrap_or_default();
     rig.want(answer["result"]["sessionId"] == "N", "the fork is not told");
+}
+
+/// What was put away while the connection was lost is told when it is found again, and runs no more.
+#[test]
+fn a_session_that_was_put_away_in_the_dark_has_ended() {
+    for (version, what) in [1, 2].into_iter().flat_map(|it| [(it, "deleted"), (it, "archived")]) {
+        let mut rig = Rig::connected(version);
+        rig.prompt("p1");
+        rig.started("A");
+        rig.command("A", "dev", Some("7"));
+        rig.done("A", "completed");
+        rig.pass(100, &json!([listed("dev", "7")]));
+        rig.dies();
+        rig.hang(250);
+        rig.booted();
+        let message = match what {
+            "deleted" => "no rollout found for thread id T",
+            _ => "session T is archived. Run `codex unarchive T` to unarchive it first.",
+        };
+        rig.err("thread/backgroundTerminals/list", "thread not found: T");
+        rig.err("thread/resume", message);
+        let said = format!("This session was {what} by another client of the app-server");
+        let n = rig.updates().filter(|it| it.to_string().contains(&said)).count();
+        rig.want(n == 1, &format!("told {n} times that it was {what}"));
+        let is_exit = |it: &&Value| it["exitStatus"].is_object() || it["_meta"]["terminal_exit"].is_object();
+        let is_final = |it: &&Value| it["toolCallId"] == "dev" && it["status"] == "failed";
+        rig.want(version == 1 || rig.updates().filter(is_exit).count() == 1, "its command has no end");
+        rig.want(rig.updates().filter(is_final).count() == 1, "its call is open");
+        if version == 2 {
+            rig.want(rig.state()["state"] == "idle", "what runs is unknown");
+            rig.want(rig.state()["background"] == json!([]), "its command is listed");
+        }
+    }
+}
+
+/// How far a resume is when somebody else puts its session away, and what Codex says first.
+#[test]
+fn a_session_that_is_put_away_while_it_comes_back_does_not_open() {
+    let names = json!({"data": [{"id": "A", "items": [], "status": "completed"}], "nextCursor": null});
+    for (version, what) in [1, 2].into_iter().flat_map(|it| [(it, "deleted"), (it, "archived")]) {
+        for is_open in [false, true] {
+            let mut rig = if is_open { Rig::connected(version) } else { Rig::linked(version) };
+            let method = if version == 1 { "session/load" } else { "session/resume" };
+            let params =
+                json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}});
+            rig.request("res", method, params);
+            rig.err("thread/backgroundTerminals/list", "thread not found: T");
+            rig.ok("thread/resume", idle());
+            rig.ok("thread/turns/list", names.clone());
+            rig.notify("thread/status/changed", json!({"status": {"type": "notLoaded"}}));
+            rig.notify(&format!("thread/{what}"), json!({}));
+            let answer = rig.answer("res").unwrap_or_default();
+            let code = if what == "deleted" { -32002 } else { -32603 };
+            rig.want(answer["error"]["code"] == code, &format!("answered with {answer}"));
+            rig.ok("thread/items/list", json!({"data": [], "nextCursor": null}));
+            rig.pass(10, &json!([]));
+            let said = format!("This session was {what} by another client of the app-server");
+            let n = rig.updates().filter(|it| it.to_string().contains(&said)).count();
+            rig.want(n == usize::from(is_open), &format!("told {n} times that it was {what}"));
+        }
+    }
+}
+
+/// Codex lets go of it for somebody who then could not delete it, say.
+#[test]
+fn a_session_that_is_unloaded_while_it_comes_back_opens_with_nothing_running() {
+    for version in [1, 2] {
+        let mut rig = Rig::linked(version);
+        let method = if version == 1 { "session/load" } else { "session/resume" };
+        let params =
+            json!({"sessionId": SESSION, "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}});
+        rig.request("res", method, params);
+        rig.err("thread/backgroundTerminals/list", "thread not found: T");
+        rig.ok("thread/resume", idle());
+        rig.notify("thread/status/changed", json!({"status": {"type": "notLoaded"}}));
+        rig.ok("thread/turns/list", json!({"data": [], "nextCursor": null}));
+        rig.pass(10, &json!([]));
+        rig.want(rig.answer("res").is_some_and(|it| it["result"].is_object()), "never answered");
+        rig.prompt("p");
+        rig.want(rig.is_called("thread/backgroundTerminals/list"), "its thread is not loaded again");
+    }
 }

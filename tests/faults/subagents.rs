@@ -1,6 +1,6 @@
 //! Subagents at the wrong moments: not announced yet, asking, closed.
 
-use crate::rig::Rig;
+use crate::rig::{Rig, active};
 use serde_json::{Value, json};
 
 const CHILD: &str = "C";
@@ -240,4 +240,29 @@ fn the_model_is_told_that_its_subagent_was_cut_off() {
     rig.prompt("p2");
     let told = rig.call("turn/start")["params"]["additionalContext"].to_string();
     rig.want(told.contains("The subagent scout (Ada) was interrupted by the user"), &told);
+}
+
+/// Its own session is told first, and its parent in the same words, though both are held back.
+#[test]
+fn a_child_that_appears_under_a_resume_is_told_in_order() {
+    let mut rig = Rig::running(2);
+    rig.resume(false);
+    works(&mut rig);
+    rig.want(!rig.told.iter().any(is_of_child), "told of before its session is back");
+    rig.ok("thread/resume", active());
+    rig.pass(10, &json!([]));
+    let state = |it: &Value| {
+        let update = &it["params"]["update"];
+        match (is_of_child(it), update["sessionUpdate"].as_str()) {
+            (true, Some("state_update")) => Some(format!("own {}", update["state"])),
+            (false, Some("subagent_update")) => Some(format!("mirrored {}", update["state"]["state"])),
+            _ => None,
+        }
+    };
+    let told: Vec<String> = rig.told.iter().filter_map(state).filter(|it| it != "mirrored null").collect();
+    // As announced; as the resume tells it again; then as it is.
+    let idle = r#"mirrored "idle""#;
+    let expected = [idle, idle, r#"own "running""#, r#"mirrored "running""#];
+    rig.want(told == expected, &format!("told are {told:?}"));
+    rig.want(rig.state()["background"].to_string().contains(CHILD), "it works and is not listed");
 }

@@ -17,9 +17,6 @@ const SOON: u64 = 10_000;
 /// Stands in v1 before a text that replaces what was streamed.
 const CORRECTED: &str = "\n\n*(corrected)*\n\n";
 
-/// Stands for an exit whose cause a history does not know.
-const BY_SOMEBODY: &str = "by somebody";
-
 /// Stories after which Codex does not do what it does otherwise, and why.
 const LEFT_OUT: [(&str, &str); 3] = [
     ("subagents/resume-unread", "it names other subagents than there are"),
@@ -207,17 +204,13 @@ fn shown(
 fn kept(kind: &str, entry: &Value, is_ended: bool, version: Version) -> Value {
     let mut entry = entry.clone();
     let Some(fields) = entry.as_object_mut() else { return entry };
-    // Who ended a command, why, and how its processes did.
+    // How its processes did; who ended it is known, for the same process of ours tells it again.
     let meta = fields.remove("_meta").unwrap_or_default();
-    let by = meta["dev.appserver-acp"]["by"].as_str().unwrap_or("itself").to_owned();
-    if kind == "terminal" && by != "itself" {
-        fields.insert("exitStatus".into(), json!(BY_SOMEBODY));
-    }
-    if fields.get("status") == Some(&json!("cancelled")) {
-        fields.insert("status".into(), json!("failed"));
+    if kind == "terminal" {
+        fields.insert("by".into(), meta["dev.appserver-acp"]["by"].clone());
     }
     if is_ended {
-        for name in ["status", "rawOutput", "output", "exitStatus"] {
+        for name in ["status", "rawOutput", "output", "exitStatus", "by"] {
             fields.remove(name);
         }
     }
@@ -247,12 +240,6 @@ fn difference(live: &[(String, Value)], back: &[(String, Value)]) -> Option<Stri
     if keys(live) != keys(back) {
         return Some(format!("order\n  live {:?}\n  back {:?}", keys(live), keys(back)));
     }
-    let differ = live.iter().zip(back).find(|(live, back)| {
-        let mut back = back.1.clone();
-        if live.1["exitStatus"] == BY_SOMEBODY && !back["exitStatus"].is_null() {
-            back["exitStatus"] = json!(BY_SOMEBODY);
-        }
-        live.1 != back
-    })?;
+    let differ = live.iter().zip(back).find(|(live, back)| live.1 != back.1)?;
     Some(format!("{}\n  live {}\n  back {}", differ.0.0, differ.0.1, differ.1.1))
 }

@@ -70,6 +70,8 @@ enum Move {
     Put(usize, &'static str),
     Title(usize),
     List,
+    /// `$/cancel_request` of the newest request, whatever it is.
+    CancelRequest,
     Answer(&'static str),
     Die,
     Hang,
@@ -206,6 +208,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         1 => (session.clone(), put).prop_map(|(session, method)| Move::Put(session, method)),
         1 => session.prop_map(Move::Title),
         1 => Just(Move::List),
+        2 => Just(Move::CancelRequest),
         4 => kind.prop_map(Move::Answer),
         1 => Just(Move::Die),
         1 => Just(Move::Hang),
@@ -310,6 +313,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
         }
         Move::Title(session) => world.act(&Act::SetTitle { title: "A title".into(), session }),
         Move::List => world.act(&Act::List { cursor: None, cwd: None, archived: Some("include".into()) }),
+        Move::CancelRequest => world.act(&Act::CancelRequest),
         Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
         Move::Goal(session, turns, ends) => {
             world.stand(session, |it| Some(it.set_goal("All green", turns, ends.map(str::to_owned))));

@@ -178,6 +178,10 @@ impl Server {
                 let params = json!({"authMode": null, "planType": null, "reason": null});
                 self.push(now + LATENCY, None, json!({"method": "account/updated", "params": params}));
             }
+            Some("thread/name/set") if self.shelf.is_archived(params) => {
+                let error = json!({"code": -32600, "message": "thread not found"});
+                self.answer(now, id, json!({"error": error}));
+            }
             Some("fs/getMetadata") => self.answer(now, id, json!({"result": {"isDirectory": true, "isFile": false, "isSymlink": false, "createdAtMs": 0, "modifiedAtMs": 0}})),
             Some("thread/loaded/list" | "permissionProfile/list") => {
                 self.answer(now, id, json!({"result": {"data": [], "nextCursor": null}}));

@@ -186,7 +186,8 @@ impl Thread {
         match method {
             "thread/items/list" => (self.items_page(params), Vec::new()),
             "thread/turns/list" => (self.turns_page(params), Vec::new()),
-            _ if !self.loaded => (
+            // A name needs no loaded thread.
+            _ if !self.loaded && method != "thread/name/set" => (
                 json!({"error": {"code": -32600, "message": format!("thread not found: {}", self.id)}}),
                 Vec::new(),
             ),

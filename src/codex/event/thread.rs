@@ -6,6 +6,7 @@ use crate::codex::preset::{WireProfile, decode_collaboration, decode_preset, dec
 use crate::codex::turn::WireTurn;
 use crate::core::codex::{Event, Holds, ThreadStatus};
 use crate::core::ids::{RequestId, ThreadId, TurnId};
+use crate::core::request::Shelf;
 use crate::core::update::{PlanEntry, PlanStatus};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,9 +28,17 @@ pub(super) fn closed(params: &RawValue) -> Result<Event, Misfit> {
     Ok(Event::ThreadClosed { thread: ThreadId::new(thread_id) })
 }
 
-pub(super) fn removed(params: &RawValue) -> Result<Event, Misfit> {
+pub(super) fn archived(params: &RawValue) -> Result<Event, Misfit> {
+    removed(params, Shelf::Archive)
+}
+
+pub(super) fn deleted(params: &RawValue) -> Result<Event, Misfit> {
+    removed(params, Shelf::Deleted)
+}
+
+fn removed(params: &RawValue, to: Shelf) -> Result<Event, Misfit> {
     let WireThread { thread_id } = decode_json(params)?;
-    Ok(Event::ThreadRemoved { thread: ThreadId::new(thread_id) })
+    Ok(Event::ThreadRemoved { thread: ThreadId::new(thread_id), to })
 }
 
 #[derive(Deserialize)]

@@ -2,6 +2,7 @@ use super::event;
 use crate::core::codex::{Event, Preset, ThreadStatus, TurnEnd};
 use crate::core::fault::{Fault, FaultKind};
 use crate::core::ids::{ItemId, RequestId, ThreadId, TurnId};
+use crate::core::request::Shelf;
 use crate::core::update::{PlanEntry, PlanStatus, Severity};
 use serde_json::{Value, json};
 
@@ -126,8 +127,8 @@ fn threads_change_rest_and_go() {
     ] {
         assert_eq!(status(kind), Event::ThreadStatus { thread: thread(), status: expected });
     }
-    for method in ["thread/archived", "thread/deleted"] {
-        assert_eq!(event(method, json!({"threadId": "t"})), Event::ThreadRemoved { thread: thread() });
+    for (method, to) in [("thread/archived", Shelf::Archive), ("thread/deleted", Shelf::Deleted)] {
+        assert_eq!(event(method, json!({"threadId": "t"})), Event::ThreadRemoved { thread: thread(), to });
     }
     assert_eq!(event("thread/closed", json!({"threadId": "t"})), Event::ThreadClosed { thread: thread() });
     let renamed = |params| match event("thread/name/updated", params) {

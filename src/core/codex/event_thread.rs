@@ -9,7 +9,7 @@ impl Event {
         match self {
             Self::ThreadStatus { thread, .. }
             | Self::ThreadClosed { thread }
-            | Self::ThreadRemoved { thread }
+            | Self::ThreadRemoved { thread, .. }
             | Self::ThreadRenamed { thread, .. }
             | Self::Settings { thread, .. }
             | Self::TurnStarted { thread, .. }

@@ -53,7 +53,7 @@ impl Session {
     /// It is associated, and no more than what lived can be told.
     pub(in crate::core) fn not_restored(&mut self, cx: &mut Cx<'_>, failure: Failure) {
         self.reader = None;
-        if let Some(Returning { living, unfinished }) = self.returning.take() {
+        if let Some(Returning { living, unfinished, .. }) = self.returning.take() {
             self.hold_first(living.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         }
         self.is_known(cx, Some(failure));
