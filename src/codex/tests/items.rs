@@ -60,9 +60,15 @@ fn a_command_keeps_what_codex_says_of_it() {
 #[test]
 fn titles_of_commands_come_from_codexs_own_parse() {
     let read = |path: &str| json!({"type": "read", "command": "cat", "name": "n", "path": path});
-    let search =
-        |query: Value, path: Value| json!({"type": "search", "command": "rg", "query": query, "path": path});
-    let list = |path: Value| json!({"type": "listFiles", "command": "ls", "path": path});
+    let search = |query: Value, path: Value| {
+        let command =
+            format!("rg {} {}", query.as_str().unwrap_or_default(), path.as_str().unwrap_or_default());
+        json!({"type": "search", "command": command, "query": query, "path": path})
+    };
+    let list = |path: Value| {
+        let command = format!("ls {}", path.as_str().unwrap_or_default());
+        json!({"type": "listFiles", "command": command, "path": path})
+    };
     let unknown = json!({"type": "unknown", "command": "make"});
     let long = "x".repeat(500);
     let cases = [
@@ -84,7 +90,7 @@ fn titles_of_commands_come_from_codexs_own_parse() {
         let it = command(line, actions);
         assert_eq!((it.title.as_str(), it.kind), (title, kind), "{line}");
     }
-    let it = command("cat", json!([read("/w/a"), search(json!("q"), json!("./sub")), read("/w/a")]));
+    let it = command("cat", json!([read("/w/a"), search(json!("q"), json!("sub")), read("/w/a")]));
     let place = |path: &str| Location { path: path.to_owned(), line: None };
     assert_eq!(it.locations, [place("/w/a"), place("/w/sub")]);
 }
