@@ -5,6 +5,7 @@ use super::causes::causes;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::rate_limit::WireLimit;
+use super::said::said;
 use crate::core::codex::{CodexReply, Preset};
 use crate::core::ids::TurnId;
 use crate::core::inquiry::{
@@ -190,7 +191,7 @@ fn skills(wire: WireSkills) -> SkillList {
             let description = one_line(&short.unwrap_or(it.description));
             Skill { name: it.name, description, scope: it.scope }
         }));
-        list.errors.extend(folder.errors.into_iter().map(|it| (it.path, one_line(&it.message))));
+        list.errors.extend(folder.errors.into_iter().map(|it| (it.path, one_line(&said(&it.message)))));
     }
     list
 }

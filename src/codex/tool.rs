@@ -9,6 +9,7 @@ use super::bound::{bounded, places};
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
+use super::said::said;
 use crate::core::codex::{ItemStatus, REVIEW, REVIEW_STARTS, ToolItem};
 use crate::core::ids::Json;
 use crate::core::update::ToolKind;
@@ -98,9 +99,12 @@ struct WireTextPart {
 }
 
 fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
-    let said = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
-    let images = said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
-    let text = wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded);
+    let answered = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
+    let images = answered.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
+    let text = match wire.error {
+        Some(error) => Some(said(&error.message)),
+        None => answered.and_then(|it| join_texts(&it.content)).map(bounded),
+    };
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),

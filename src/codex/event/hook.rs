@@ -3,6 +3,7 @@
 use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::place::one_line;
+use crate::codex::said::said;
 use crate::codex::tool::plain;
 use crate::core::codex::{Event, ItemStatus, ToolItem};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
@@ -85,7 +86,7 @@ fn hook(run: WireRun, unstated: ItemStatus) -> ToolItem {
         _ => (unstated, ""),
     };
     let about = run.status_message.map(|it| format!(": {it}")).unwrap_or_default();
-    let lines: Vec<String> = run.entries.into_iter().map(|it| format!("{}: {}", it.kind, it.text)).collect();
+    let lines: Vec<_> = run.entries.iter().map(|it| said(&format!("{}: {}", it.kind, it.text))).collect();
     ToolItem {
         status,
         text: (!lines.is_empty()).then(|| bounded(lines.join("\n\n"))),
