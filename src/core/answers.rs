@@ -312,7 +312,7 @@ impl Core {
             | CodexAsk::McpUrl { thread, .. } => thread.clone(),
             CodexAsk::Unsupported { method } => {
                 let (_, mut cx) = self.split(now, out);
-                return asks::refuse(&mut cx, request, method);
+                return asks::leave(&mut cx, request, method);
             }
         };
         let Some((request, ask)) = self.hold_back_ask(now, &thread, (request, ask), out) else { return };

@@ -124,7 +124,7 @@ impl Core {
         let (sessions, mut cx) = self.split(now, out);
         match asker.and_then(|asker| sessions.get_mut(&asker)).filter(|it| it.is_open) {
             Some(it) => it.asked_by_child(&mut cx, request, thread, ask),
-            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+            None => asks::leave(&mut cx, request, "requests of threads that are no open session"),
         }
     }
 }
