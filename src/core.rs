@@ -7,6 +7,7 @@ mod account;
 mod answers;
 mod asides;
 pub mod ask;
+mod ask_call;
 pub mod asked;
 mod asking;
 mod asks;

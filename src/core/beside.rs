@@ -3,6 +3,7 @@
 //! A subagent of a client that knows none, and what Codex does for a session by itself.
 
 use super::ask::{Ask, Subject};
+use super::ask_call::AskCall;
 use super::asked::CodexAsk;
 use super::asks::{self, Approval};
 use super::cx::Cx;
@@ -29,7 +30,8 @@ impl Session {
                 let title = format!("A subagent asks: {}", asks::title(&about, &command));
                 // v1 asks about a call only: one that stands for the question, and ends with it.
                 if cx.version() == Version::V1 {
-                    self.show_call(cx, &item, "request_approval", &title);
+                    let asked = AskCall::choice(reason.clone());
+                    self.show_call(cx, &item, ("request_approval", &title), asked);
                 }
                 let call = self.call_of(&item);
                 let subject = Subject::Command { command, cwd, call, terminal: None };
