@@ -165,6 +165,9 @@ impl Session {
         if text.is_empty() {
             self.texts.open(item);
         } else {
+            if voice == Voice::Agent && !text.trim().is_empty() {
+                self.turn_shows();
+            }
             let more = self.texts.delta(item, voice, part, text);
             self.emit(cx, voice.chunk(item, more));
         }
@@ -175,6 +178,9 @@ impl Session {
 
     fn text_ended(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, whole: &str, voice: Voice) {
         self.ledger.remember(item, turn);
+        if voice == Voice::Agent && !whole.trim().is_empty() {
+            self.turn_shows();
+        }
         match (self.texts.close(item, whole), voice) {
             (Ending::Complete, _) => {}
             (Ending::Rest(rest), _) => self.emit(cx, voice.chunk(item, rest)),

@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::home::Config;
 use testkit::model::{Action, Script, call, exec, say};
 
 use crate::session::Session;
@@ -17,7 +16,6 @@ in_both_versions!(
     a_tool_of_a_server,
     what_a_command_does,
     a_plan_with_its_reason,
-    hooks,
     an_approval_reviewed,
 );
 
@@ -49,7 +47,7 @@ fn calls(session: &Session<'_>, from: usize) -> Vec<Value> {
 }
 
 /// The one call whose title begins so.
-fn titled(session: &Session<'_>, from: usize, title: &str) -> Value {
+pub(crate) fn titled(session: &Session<'_>, from: usize, title: &str) -> Value {
     let all = calls(session, from);
     let mut its = all.iter().filter(|it| it["title"].as_str().is_some_and(|it| it.starts_with(title)));
     match (its.next(), its.next()) {
@@ -159,41 +157,6 @@ async fn a_plan_with_its_reason(version: Version) {
             Ok(())
         },
     )
-    .await;
-}
-
-/// What Codex calls the hook below in `hooks/list`: somebody looked at it and trusts it.
-const TRUSTED: &str = "sha256:fb5be3a0fb8dca4a81345d16e318533291aabd9197e4d4dac54e325a18f5c28d";
-
-fn hooked(config: Config) -> Config {
-    config.feature("hooks = true").tables(
-        r#"[[hooks.UserPromptSubmit]]
-[[hooks.UserPromptSubmit.hooks]]
-type = "command"
-command = "echo '{\"systemMessage\": \"mind the gap\"}'"
-statusMessage = "Checking the prompt"
-"#,
-    )
-}
-
-async fn hooks(version: Version) {
-    play_with(hooked, async |stage| {
-        let config = stage.home.codex_home().join("config.toml");
-        let mut text = std::fs::read_to_string(&config)?;
-        text += &format!(
-            "\n[hooks.state.\"{}:user_prompt_submit:0:0\"]\ntrusted_hash = \"{TRUSTED}\"\n",
-            config.display()
-        );
-        std::fs::write(&config, text)?;
-        let client = stage.client(Casting::of(version)).await?;
-        let session = stage.open(&client).await?;
-        let turn = session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
-        let hook = titled(&session, turn.from, "Hook on a prompt: Checking the prompt");
-        assert_eq!(hook["status"], "completed", "{hook}");
-        assert!(hook["content"].to_string().contains("mind the gap"), "{hook}");
-        client.end().await?;
-        Ok(())
-    })
     .await;
 }
 
