@@ -190,8 +190,8 @@ async fn a_question_in_buttons(version: Version) {
             session.turn(&script.prompt("ask")).await?;
             assert_eq!(session.final_status(answer).await?, "completed");
             let last = session.client.look(|it| {
-                let mut its = it.updates(&session.id, 0).filter(|(_, it)| it["toolCallId"] == answer);
-                its.next_back().map(|(_, it)| it["content"][0]["content"]["text"].clone())
+                let its = it.updates(&session.id, 0).filter(|(_, it)| it["toolCallId"] == answer);
+                its.last().map(|(_, it)| it["content"][0]["content"]["text"].clone())
             });
             let text = last.as_ref().and_then(Value::as_str).unwrap_or_default();
             assert!(text.starts_with("**Pick:** Which one?") && text.ends_with(shown), "{text}");

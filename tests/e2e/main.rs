@@ -54,4 +54,5 @@ mod turns;
 mod typing;
 #[path = "../replay/view.rs"]
 mod view;
+mod waits;
 mod watching;

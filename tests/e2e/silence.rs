@@ -4,7 +4,7 @@ use serde_json::Value;
 use testkit::belief::Version;
 use testkit::model::{Action, Script, Step, exec, found, say};
 
-use crate::session::Session;
+use crate::session::{Ended, Session};
 use crate::stage::{Casting, forever, play};
 
 in_both_versions!(
@@ -89,7 +89,8 @@ async fn what_the_background_says_is_no_answer(version: Version) {
         let turn = session.turn(&poll("you\n").prompt("say it")).await?;
         session.until_output("dev", "heard you").await?;
         assert_eq!(n_told(&session, turn.from), 0, "what it types is shown");
-        session.put_down(stage, "dev").await?;
+        stage.signal_file("end-dev")?;
+        assert_eq!(session.ended("dev").await?, Ended::Code(0));
         session.at_rest().await?;
         client.end().await?;
         Ok(())
