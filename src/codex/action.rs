@@ -21,7 +21,7 @@ pub(crate) struct WireAction {
     #[serde(rename = "type")]
     kind: String,
     /// The step alone, shell-quoted.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     command: String,
     path: Option<String>,
     query: Option<String>,

@@ -12,12 +12,12 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WireCommand {
     command: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     cwd: String,
     process_id: Option<String>,
     source: Option<String>,
     status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     command_actions: Vec<WireAction>,
     aggregated_output: Option<String>,
     exit_code: Option<i64>,

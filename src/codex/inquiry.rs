@@ -123,10 +123,10 @@ struct WireServers {
 struct WireServer {
     name: String,
     runtime_status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     tools: BTreeMap<String, IgnoredAny>,
     tools_error: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     auth_status: String,
 }
 
@@ -147,9 +147,9 @@ struct WireSkills {
 
 #[derive(Deserialize)]
 struct WireFolder {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     skills: Vec<WireSkill>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     errors: Vec<WireSkillError>,
 }
 
@@ -157,11 +157,11 @@ struct WireFolder {
 #[serde(rename_all = "camelCase")]
 struct WireSkill {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
     short_description: Option<String>,
     interface: Option<WireInterface>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     scope: String,
     #[serde(default = "yes")]
     enabled: bool,
@@ -200,9 +200,9 @@ fn skills(wire: WireSkills) -> SkillList {
 #[serde(rename_all = "camelCase")]
 struct WireExec {
     exit_code: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     stdout: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     stderr: String,
 }
 

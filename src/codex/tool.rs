@@ -89,7 +89,7 @@ struct WireMessage {
 
 #[derive(Deserialize)]
 struct WireMcpResult<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::codex::misfit::or_default")]
     content: Vec<&'a RawValue>,
 }
 
@@ -161,7 +161,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
 
 #[derive(Deserialize)]
 struct WireWebSearch<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     query: String,
     action: Option<WireWebAction>,
     #[serde(borrow)]
@@ -239,7 +239,7 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireSleep {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     duration_ms: u64,
 }
 
@@ -254,7 +254,7 @@ fn duration(millis: u64) -> String {
 
 #[derive(Deserialize)]
 struct WireReview {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     review: String,
 }
 

@@ -26,7 +26,7 @@ struct WireRun {
     event_name: String,
     status: String,
     status_message: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     entries: Vec<WireEntry>,
 }
 

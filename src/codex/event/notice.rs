@@ -65,7 +65,7 @@ struct WireError<'a> {
     thread_id: Option<String>,
     #[serde(borrow)]
     error: WireTurnError<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     will_retry: bool,
 }
 
