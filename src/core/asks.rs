@@ -113,6 +113,7 @@ impl Session {
     }
 
     pub(super) fn put(&mut self, cx: &mut Cx<'_>, open: OpenAsk, question: Ask) {
+        let question = question.headed();
         self.note_options(open.item.as_ref(), &question);
         let ask = cx.desk.ask(&self.id);
         self.asks.insert(ask, open);

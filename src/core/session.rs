@@ -236,6 +236,7 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
+        let update = update.headed();
         if let Some(Kin { root, is_folded: true, .. }) = &self.kin {
             let (root, kid) = (root.clone(), self.id.clone());
             return cx.desk.news.push_back(News::Folded { root, kid, update });

@@ -33,6 +33,7 @@ mod exits;
 mod failures;
 mod goals;
 mod hooks;
+mod hostile;
 mod injection;
 mod input;
 mod lines;
