@@ -33,7 +33,7 @@ mod folded;
 mod forks;
 pub mod gateway;
 pub mod goals;
-mod heading;
+pub(crate) mod heading;
 mod history;
 pub mod ids;
 pub mod input;

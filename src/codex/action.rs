@@ -3,7 +3,8 @@
 //! Owns which places are certain. The command itself is in `command`.
 
 use super::bound::{Room, json_len};
-use super::place::{absolute, one_line, shown};
+use super::place::{absolute, one_line};
+use crate::core::heading::shown;
 use crate::core::update::{Location, ToolKind};
 use serde::Deserialize;
 

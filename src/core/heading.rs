@@ -4,6 +4,7 @@
 
 use super::ask::Ask;
 use super::update::Update;
+use std::path::Path;
 
 /// Longest heading, in characters: a path and a few words.
 const MAX: usize = 1_000;
@@ -19,6 +20,14 @@ pub(crate) fn heading(text: String) -> String {
         heading.push('…');
     }
     heading
+}
+
+/// `path` as a person in `cwd` would write it.
+pub(crate) fn shown<'a>(path: &'a str, cwd: &str) -> &'a str {
+    match Path::new(path).strip_prefix(cwd) {
+        Ok(rest) if !cwd.is_empty() => rest.to_str().filter(|it| !it.is_empty()).unwrap_or("."),
+        _ => path,
+    }
 }
 
 impl Update {
