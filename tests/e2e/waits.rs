@@ -4,12 +4,20 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
-use testkit::model::{Action, Script, call, custom, found_text, say};
+use testkit::model::{Action, Script, call, custom, exec, found_text, say};
 
 use crate::session::Session;
 use crate::stage::{Casting, Stage, forever, play_with};
+use crate::tools::asking;
 
-in_both_versions!(a_sleep, a_subagent_that_is_waited_for, a_cell_of_code, a_file_change_that_is_made);
+in_both_versions!(
+    a_sleep,
+    a_subagent_that_is_waited_for,
+    a_cell_of_code,
+    a_file_change_that_is_made,
+    an_outage,
+    a_review_of_an_approval,
+);
 
 /// Cancels the turn in which the call `sign` is open, and sees it closed, and the next prompt answered.
 async fn cancelled(stage: &Stage, session: &Session<'_>, script: &Script, sign: &str) -> anyhow::Result<()> {
@@ -129,6 +137,59 @@ async fn a_file_change_that_is_made(version: Version) {
             let text = session.text(after.from);
             anyhow::ensure!(text.ends_with("Here."), "{text}");
             client.end().await.context("the client ends")?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// Codex waits longer and longer between its tries; the cancel ends that at once.
+async fn an_outage(version: Version) {
+    play_with(
+        |config| config.stream_retries(100),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let script = (0..100).fold(Script::new(), |script, _| script.step(Action::Cut));
+            let turn = session.prompt(&script.prompt("go"));
+            let is_out = |it: &Value| it.to_string().contains("Codex tries again").then_some(());
+            session.update("the outage", turn.from, is_out).await?;
+            session.cancel().await?;
+            assert_eq!(session.finish(&turn).await?, "cancelled");
+            session.at_rest().await?;
+            let before = stage.model.request_count();
+            let after = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+            assert!(session.text(after.from).ends_with("Here."), "{}", session.text(after.from));
+            assert_eq!(stage.model.request_count(), before + 1, "it still tries");
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// Codex's own reviewer looks at what the model wants to do, and is not done: nothing of it is done.
+async fn a_review_of_an_approval(version: Version) {
+    play_with(
+        |config| asking(config).top("approvals_reviewer = \"auto_review\""),
+        async |stage| {
+            let client = stage.client(Casting::of(version)).await?;
+            let session = stage.open(&client).await?;
+            let escalated = exec("touch made")
+                .id("asked")
+                .arg("sandbox_permissions", "require_escalated")
+                .arg("justification", "The test wants it.");
+            stage.model.push((Action::gate("never"), say("never said")));
+            let script = Script::new().step(escalated).step(say("never said"));
+            let turn = session.prompt(&script.prompt("make it"));
+            stage.model.wait_gate("never").await?;
+            session.cancel().await?;
+            assert_eq!(session.finish(&turn).await?, "cancelled");
+            session.at_rest().await?;
+            let after = session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+            assert!(session.text(after.from).ends_with("Here."), "{}", session.text(after.from));
+            assert!(!stage.home.workspace().join("made").exists(), "it ran");
+            client.end().await?;
             Ok(())
         },
     )
