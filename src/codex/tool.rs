@@ -4,6 +4,7 @@
 
 mod agent;
 mod image;
+mod text;
 
 use super::bound::{bounded, places};
 use super::item::decode_status;
@@ -93,17 +94,12 @@ struct WireMcpResult<'a> {
     content: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct WireTextPart {
-    text: Option<String>,
-}
-
 fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
     let answered = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
     let images = answered.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
     let text = match wire.error {
         Some(error) => Some(said(&error.message)),
-        None => answered.and_then(|it| join_texts(&it.content)).map(bounded),
+        None => answered.and_then(|it| text::of_parts(&it.content)).map(bounded),
     };
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
@@ -118,13 +114,6 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
             unstated,
         )
     }
-}
-
-// A part of another kind (audio, resource) has no text and stays in `output`.
-fn join_texts(parts: &[&RawValue]) -> Option<String> {
-    let texts: Vec<String> =
-        parts.iter().filter_map(|it| decode_json::<WireTextPart>(it).ok()?.text).collect();
-    if texts.is_empty() { None } else { Some(texts.join("\n")) }
 }
 
 #[derive(Deserialize)]
@@ -153,7 +142,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.content_items),
-        text: images.noted(join_texts(&parts).map(bounded)),
+        text: images.noted(text::of_parts(&parts).map(bounded)),
         images: images.urls,
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })

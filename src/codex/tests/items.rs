@@ -202,6 +202,27 @@ fn a_tool_call_carries_its_arguments_result_and_text() {
 }
 
 #[test]
+fn parts_of_every_kind_are_shown_or_named() {
+    let parts = json!([
+        {"type": "text", "text": "words"},
+        {"type": "resource_link", "uri": "file:///w/a.md", "name": "a.md"},
+        {"type": "resource_link", "uri": "https://a.b"},
+        {"type": "resource", "resource": {"uri": "mem:1", "text": "its text"}},
+        {"type": "resource", "resource": {"uri": "mem:2", "mimeType": "application/zip", "blob": "AAAA"}},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+        {"type": "newer"},
+        null,
+        {"type": "text", "text": null},
+    ]);
+    let it = tool(
+        json!({"type": "mcpToolCall", "id": "i", "server": "s", "tool": "t", "result": {"content": parts}}),
+    );
+    let shown = "words\n[a.md](file:///w/a.md)\n[https://a.b](https://a.b)\nits text\n\
+                 [resource application/zip mem:2; not shown]\n[audio audio/wav; not shown]";
+    assert_eq!(it.text.as_deref(), Some(shown));
+}
+
+#[test]
 fn what_a_tool_gives_back_stays_well_below_a_line() {
     let big = "ä".repeat(600_000);
     let parts = json!([{"type": "text", "text": big}]);
