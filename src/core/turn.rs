@@ -58,6 +58,8 @@ pub(crate) struct Turn {
     pub(crate) unprompted: bool,
     /// It answers a prompt, and the client has seen nothing of it. Of one that was joined midway nobody knows.
     pub(crate) is_silent: bool,
+    /// What the hook said that failed last: Codex says no more of a prompt that one blocks.
+    pub(crate) hook: Option<String>,
 }
 
 impl Turn {
@@ -74,6 +76,7 @@ impl Turn {
             waiting,
             unprompted: false,
             is_silent: false,
+            hook: None,
         }
     }
 
@@ -279,7 +282,7 @@ impl Session {
             };
             self.answer(cx, ticket, reply);
         }
-        self.settle_sent(cx, turn.id.as_ref(), &stop);
+        self.settle_sent(cx, turn.id.as_ref(), &stop, turn.hook.as_deref());
         self.poll_terminals(cx);
         self.close_if_done(cx);
         self.pump(cx);

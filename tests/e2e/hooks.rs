@@ -100,8 +100,10 @@ async fn a_prompt_that_a_hook_blocks(version: Version) {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
         let turn = session.prompt(&Script::new().step(say("never said")).prompt("hello"));
-        // Whether the prompt counts as taken is Codex's to say; that its turn ends with a reason is ours.
-        client.outcome(turn.answer).await?.ok();
+        let error = client.outcome(turn.answer).await?.expect_err("it is not taken");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("the message was not taken: Hook on a prompt blocked it"), "{error}");
+        assert!(message.contains("not on a Sunday"), "{error}");
         let hook = "Hook on a prompt blocked it: Checking the prompt";
         session.update("the hook", turn.from, |it| (it["title"] == hook).then_some(())).await?;
         let hook = titled(&session, turn.from, hook);

@@ -5,7 +5,7 @@ use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::place::one_line;
 use crate::codex::said::said;
 use crate::codex::tool::plain;
-use crate::core::codex::{Event, ItemStatus, ToolItem};
+use crate::core::codex::{Event, HOOK, ItemStatus, ToolItem};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
 use crate::core::update::ToolKind;
 use serde::Deserialize;
@@ -90,6 +90,6 @@ fn hook(run: WireRun, unstated: ItemStatus) -> ToolItem {
     ToolItem {
         status,
         text: (!lines.is_empty()).then(|| bounded(lines.join("\n\n"))),
-        ..plain("hook", one_line(&format!("Hook {when}{verdict}{about}")), ToolKind::Other, unstated)
+        ..plain(HOOK, one_line(&format!("Hook {when}{verdict}{about}")), ToolKind::Other, unstated)
     }
 }
