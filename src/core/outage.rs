@@ -58,17 +58,18 @@ impl Session {
         }
     }
 
-    /// Whether an update shows something of a turn. Texts and what is typed are known where they come from:
-    /// those of ours are none.
+    /// Whether an update shows something of a turn. Texts and what is typed are known where they come from, for
+    /// those of ours are none; how a subagent does that is there already is none either.
     pub(crate) fn is_shown_work(update: &Update) -> bool {
-        matches!(
-            update,
-            Update::CallOpened(_)
-                | Update::Compaction { .. }
-                | Update::Plan(_)
-                | Update::Subagent(_)
-                | Update::SessionMessage { .. }
-        )
+        let is_news = matches!(update, Update::Subagent(it) if it.title.is_some());
+        is_news
+            || matches!(
+                update,
+                Update::CallOpened(_)
+                    | Update::Compaction { .. }
+                    | Update::Plan(_)
+                    | Update::SessionMessage { .. }
+            )
     }
 
     /// The model said something: an outage is over.

@@ -48,7 +48,7 @@ fn cases() -> Vec<Case> {
             Some(401),
             "refused the sign-in; sign in again",
         ),
-        case(http(403, "x", None), -32603, http_failed, Some(403), "The model cannot be reached: "),
+        case(http(403, "x", None), -32603, http_failed, Some(403), "provider refused the request: "),
         case(http(404, "x", Some("model_not_found")), -32603, "modelNotFound", None, "does not exist"),
         case(http(400, "x", None), -32603, "other", None, "scripted"),
         case(
