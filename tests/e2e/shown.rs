@@ -88,14 +88,17 @@ async fn a_tool_of_a_server(version: Version) {
     play_with(asking, async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = open_with_tools(stage, &client, &[]).await?;
-        let turn = session
-            .turn(&Script::new().step(tool("paint", "paint")).step(say("Done.")).prompt("paint"))
-            .await?;
+        let script = Script::new().step(tool("paint", "paint")).step(tool("list", "list")).step(say("Done."));
+        let turn = session.turn(&script.prompt("paint")).await?;
         let call = titled(&session, turn.from, "paint (tools)");
         let content = &call["content"];
         assert_eq!(content[0]["content"]["text"], "painted", "{call}");
         let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
         assert_eq!(content[1]["content"], image, "{call}");
+        let call = titled(&session, turn.from, "list (tools)");
+        // A sound Codex itself leaves out, where the model cannot hear it.
+        let text = call["content"][0]["content"]["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("[a.md](file:///x/a.md)\nits text\n") && text.contains("audio"), "{call}");
         client.end().await?;
         Ok(())
     })
