@@ -113,11 +113,6 @@ impl Edge {
         self.speaks.as_ref().map(|it| &it.profile)
     }
 
-    /// The answer to a line of more than `limit` bytes, which was thrown away unread.
-    pub fn oversized(&mut self, limit: usize) -> String {
-        line::orphan_refusal(&RpcError::new(-32600, format!("the line is longer than {limit} bytes")))
-    }
-
     /// The answer to one request: one line.
     ///
     /// A reply that does not belong to the ticket's method becomes -32603.

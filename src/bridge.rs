@@ -91,8 +91,14 @@ impl Bridge {
 
     fn receive(&mut self, arrival: Arrival<'_>, out: &mut Vec<Departure>) {
         match arrival {
-            Arrival::ClientLine(line) => self.client_line(line, out),
-            Arrival::ClientOversized => out.push(Departure::ToClient(self.acp.oversized(CLIENT_LINE_MAX))),
+            Arrival::ClientLine(line) => {
+                let read = self.acp.read(line);
+                self.client_said(read, out);
+            }
+            Arrival::ClientOversized(remains) => {
+                let read = self.acp.oversized(remains, CLIENT_LINE_MAX);
+                self.client_said(read, out);
+            }
             Arrival::ClientEof => self.inputs.push_back(Input::Client(FromClient::Eof)),
             Arrival::CodexLine { generation, line } => match self.is_heard(generation) {
                 true => self.codex_line(generation, line, out),
@@ -132,8 +138,8 @@ impl Bridge {
         self.heard == Some(generation)
     }
 
-    fn client_line(&mut self, line: &[u8], out: &mut Vec<Departure>) {
-        match self.acp.read(line) {
+    fn client_said(&mut self, read: acp::Read, out: &mut Vec<Departure>) {
+        match read {
             acp::Read::Input(input) => self.inputs.push_back(Input::Client(input)),
             acp::Read::Reply(reply) => out.push(Departure::ToClient(reply)),
             acp::Read::Hello { reply, profile } => {

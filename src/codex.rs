@@ -3,6 +3,7 @@
 //! Owns which calls are open and which requests are owed an answer. Pure: no I/O, no time, no process.
 
 mod account;
+mod action;
 mod answer;
 mod ask;
 mod bound;
@@ -23,6 +24,7 @@ mod preset;
 mod rate_limit;
 mod reply;
 mod request;
+mod said;
 mod shell;
 mod standing;
 mod tool;
@@ -127,9 +129,8 @@ impl Edge {
                     message: format!("codex answered {method}, but {misfit}"),
                 })
             }),
-            Ok(Envelope::Error { id: Some(id), error }) => self.answered(&id, |_| {
-                Err(CodexError { code: error.code, message: bound::bounded(error.message) })
-            }),
+            Ok(Envelope::Error { id: Some(id), error }) => self
+                .answered(&id, |_| Err(CodexError { code: error.code, message: said::said(&error.message) })),
             Ok(Envelope::Error { id: None, .. }) => unknown_answer("codex error without an id"),
             Err(error) => Read {
                 heard: Heard::Anomaly(undecodable(String::new(), Misfit::at(error.to_string()))),

@@ -12,6 +12,7 @@ use crate::child::FromChild;
 use crate::core::ids::Generation;
 use crate::core::sign_in::Secret;
 use crate::queue::{self, Limits, Outbox};
+use crate::transport::ends::Ends;
 use crate::transport::{CODEX_LINE_MAX, Frame, Lines, READ};
 use address::Address;
 use dial::{Bytes, Dialled, dial};
@@ -205,7 +206,7 @@ async fn receive(mut stream: SplitStream<Socket>, ahead: Ahead) -> String {
 fn frame(bytes: bytes::Bytes) -> Option<Frame> {
     match bytes.len() {
         _ if bytes.trim_ascii().is_empty() => None,
-        CODEX_LINE_MAX.. => Some(Frame::Oversized),
+        CODEX_LINE_MAX.. => Some(Frame::Oversized(Ends::of(&bytes))),
         // Between the parts of JSON a line break is a space, and in them is none: a line has to stay one.
         _ if memchr::memchr2(b'\n', b'\r', &bytes).is_some() => {
             let flat = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };

@@ -2,6 +2,7 @@
 //!
 //! Told apart by which members are there, never by guessing; does not know any method.
 
+pub mod remains;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 //! A trace that cannot be written is given up and never disturbs work.
 
 pub mod line;
+mod oversized;
 mod reach;
 pub mod rules;
 mod settings;

@@ -2,9 +2,11 @@
 //!
 //! Does not look into a line: UTF-8 and JSON are the envelope's matter.
 
+pub mod ends;
 #[cfg(test)]
 mod tests;
 
+use ends::{Ends, Growing};
 use std::io;
 use tokio_util::bytes::{Bytes, BytesMut};
 use tokio_util::codec::Decoder;
@@ -23,16 +25,16 @@ const BUFFER_KEPT: usize = 1024 * 1024;
 pub enum Frame {
     /// One line without its line ending; never empty.
     Line(Bytes),
-    /// A line was longer than the cap and is left out. Said once per line, as soon as it is known.
-    Oversized,
+    /// A line was longer than the cap and is left out. Said once per line, at its end.
+    Oversized(Ends),
 }
 
 impl Frame {
-    /// Its size; that of an oversized line is not known and counts as one byte.
+    /// Its size; of an oversized line, that of what is kept.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Line(line) => line.len() + 1,
-            Self::Oversized => 1,
+            Self::Oversized(Ends { head, tail }) => head.len() + tail.len() + 1,
         }
     }
 }
@@ -46,14 +48,14 @@ pub struct Lines {
     cap: usize,
     /// How much of the buffer holds no newline.
     searched: usize,
-    /// The rest of an oversized line is still coming.
-    skipping: bool,
+    /// An oversized line whose rest is still coming.
+    skipped: Option<Growing>,
 }
 
 impl Lines {
     /// Lines of at most `cap` bytes; memory stays below `cap` plus one read.
     pub fn capped(cap: usize) -> Self {
-        Self { cap, searched: 0, skipping: false }
+        Self { cap, searched: 0, skipped: None }
     }
 }
 
@@ -64,31 +66,29 @@ impl Decoder for Lines {
     fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Frame>> {
         loop {
             let end = memchr::memchr(b'\n', &buffer[self.searched..]).map(|at| self.searched + at);
-            match (end, self.skipping) {
-                (None, true) => {
+            match (end, &mut self.skipped) {
+                (None, Some(skipped)) => {
+                    skipped.push(buffer);
                     buffer.clear();
                     self.searched = 0;
                     give_back(buffer);
                     return Ok(None);
                 }
                 // One byte more may be the CR of the line ending.
-                (None, false) if buffer.len() > self.cap + usize::from(buffer.ends_with(b"\r")) => {
-                    self.skipping = true;
-                    return Ok(Some(Frame::Oversized));
+                (None, None) if buffer.len() > self.cap + usize::from(buffer.ends_with(b"\r")) => {
+                    self.skipped = Some(Growing::default());
                 }
-                (None, false) => {
+                (None, None) => {
                     self.searched = buffer.len();
                     give_back(buffer);
                     return Ok(None);
                 }
-                (Some(end), skipping) => {
+                (Some(end), _) => {
                     let mut line = buffer.split_to(end + 1).freeze();
                     line.truncate(end);
                     self.searched = 0;
-                    self.skipping = false;
-                    match self.frame(line) {
-                        Some(frame) if !skipping => return Ok(Some(frame)),
-                        Some(_) | None => {}
+                    if let Some(frame) = self.frame(line) {
+                        return Ok(Some(frame));
                     }
                 }
             }
@@ -101,20 +101,22 @@ impl Decoder for Lines {
         }
         self.searched = 0;
         let rest = buffer.split().freeze();
-        match self.skipping {
-            true => Ok(None),
-            false => Ok(self.frame(rest)),
-        }
+        Ok(self.frame(rest))
     }
 }
 
 impl Lines {
-    fn frame(&self, mut line: Bytes) -> Option<Frame> {
+    fn frame(&mut self, mut line: Bytes) -> Option<Frame> {
+        if let Some(mut skipped) = self.skipped.take() {
+            skipped.push(&line);
+            return Some(Frame::Oversized(skipped.finish()));
+        }
+        let whole = line.clone();
         if line.ends_with(b"\r") {
             line.truncate(line.len() - 1);
         }
         if line.len() > self.cap {
-            return Some(Frame::Oversized);
+            return Some(Frame::Oversized(Ends::of(&whole)));
         }
         match line.trim_ascii().is_empty() {
             true => None,

@@ -140,6 +140,27 @@ fn initialize_is_answered_although_codex_says_nothing() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_answered_wherever_its_id_stands() {
+    let mut agent = Agent::start(SILENT);
+    agent.send(INITIALIZE);
+    agent.line();
+    let long = "x".repeat(33 << 20);
+    let params = format!(r#""params":{{"sessionId":"s","prompt":[{{"type":"text","text":"{long}"}}]}}"#);
+    agent.send(&format!(r#"{{"jsonrpc":"2.0","id":"a","method":"session/prompt",{params}}}"#));
+    agent.send(&format!(r#"{{"jsonrpc":"2.0",{params},"method":"session/prompt","id":8}}"#));
+    for id in [serde_json::json!("a"), serde_json::json!(8)] {
+        let answer = agent.line();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &(-32600).into()), "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("session/prompt: the line is longer than 33554432 bytes"), "{message}");
+    }
+    agent.stdin = None;
+    assert_eq!(agent.exit().0.code(), Some(0));
+    let trace = std::fs::read_to_string(agent.trace()).expect("there is a trace");
+    assert!(trace.len() < 1 << 20, "{} bytes were written down", trace.len());
+}
+
+#[test]
 fn the_end_of_stdin_is_an_exit_with_zero() {
     let mut agent = Agent::start(SILENT);
     agent.send(INITIALIZE);

@@ -8,6 +8,7 @@ use crate::core::ids::Json;
 use crate::core::request::FormAnswers;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// What kind of answer an ask of ours expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +56,27 @@ fn permission(result: &RawValue) -> Result<Answer, Misfit> {
 fn elicitation(result: &RawValue) -> Result<Answer, Misfit> {
     let ElicitationResult { action, content } = read(Some(result))?;
     Ok(match action.as_str() {
-        "accept" => match content {
-            Some(it) if !it.get().starts_with('{') => {
-                Answer::Failed { message: "unreadable answer: content is not an object".into() }
-            }
-            content => Answer::Accepted(content.map(|it| FormAnswers(Json::trusted(it.get())))),
+        "accept" => match content.map(|it| form(&it)) {
+            None => Answer::Accepted(None),
+            Some(Some(form)) => Answer::Accepted(Some(form)),
+            Some(None) => Answer::Failed { message: "unreadable answer: content is not an object".into() },
         },
         "decline" => Answer::Declined,
         _ => Answer::Cancelled,
     })
+}
+
+fn form(content: &RawValue) -> Option<FormAnswers> {
+    let fields: Map<String, Value> = serde_json::from_str(content.get()).ok()?;
+    let fields = fields.into_iter().map(|(name, value)| (name, texts(value))).collect();
+    Some(FormAnswers { json: Json::trusted(content.get()), fields })
+}
+
+fn texts(value: Value) -> Vec<String> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.into_iter().flat_map(texts).collect(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.to_string()],
+    }
 }

@@ -13,6 +13,7 @@ use crate::core::ids::{AskId, RequestId, SessionId};
 use crate::core::input::FromClient;
 use crate::core::request::{Request, Ticket};
 use crate::envelope::Envelope;
+use crate::envelope::remains::Remains;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -46,6 +47,29 @@ impl Edge {
                 Read::Anomaly(Anomaly::UnknownAnswer { what: "error of the client without an id" })
             }
             Err(error) => Read::Reply(line::orphan_refusal(&RpcError::new(error.code(), error.to_string()))),
+        }
+    }
+
+    /// A line of more than `limit` bytes, which was thrown away but for what is known of it. A request is answered;
+    /// a question of ours is answered by it as by an error.
+    pub fn oversized(&mut self, remains: &Remains, limit: usize) -> Read {
+        let too_long = format!("the line is longer than {limit} bytes");
+        match remains {
+            Remains { id: Some(id), method: None, is_answer: true } => {
+                self.answer(id, |_| Answer::Failed { message: too_long })
+            }
+            Remains { id: Some(id), method: Some(method), is_answer: false }
+                if !self.open.contains_key(id) =>
+            {
+                let method: String = method.chars().take(QUOTED_METHOD).collect();
+                let advice = "send less, such as a link in the place of a file or an image";
+                let message = format!("{method}: {too_long}; {advice}");
+                Read::Reply(line::refusal(id, &RpcError::new(-32600, message)))
+            }
+            Remains { .. } => {
+                let hint = "where id and method come before params, the request itself is answered";
+                Read::Reply(line::orphan_refusal(&RpcError::new(-32600, format!("{too_long}; {hint}"))))
+            }
         }
     }
 

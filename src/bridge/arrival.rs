@@ -5,14 +5,15 @@
 use crate::core::ids::{Generation, SessionId, StopId, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::core::vitals::WatchReport;
+use crate::envelope::remains::Remains;
 
 /// One thing that happened. Lines come without their line ending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival<'a> {
     /// A line of the client.
     ClientLine(&'a [u8]),
-    /// A line of the client was longer than `transport::CLIENT_LINE_MAX` and is lost.
-    ClientOversized,
+    /// A line of the client was longer than `transport::CLIENT_LINE_MAX` and is lost; this is known of it.
+    ClientOversized(&'a Remains),
     /// The client closed our stdin, or cannot be written to any more.
     ClientEof,
     /// A line of Codex.

@@ -4,6 +4,7 @@ use super::{Bridge, GARBAGE_MAX};
 use crate::core::effect::Anomaly;
 use crate::core::ids::{Generation, Tick};
 use crate::core::settings::Settings;
+use crate::envelope::remains::Remains;
 use serde_json::Value;
 
 const ONE: Generation = Generation(1);
@@ -79,7 +80,7 @@ fn what_is_no_message_is_answered_at_once() {
     let mut rig = Rig::new();
     assert_eq!(rig.client("nope"), ["client error -32700"]);
     assert_eq!(rig.client("[]"), ["client error -32600"]);
-    assert_eq!(rig.step(Arrival::ClientOversized), ["client error -32600"]);
+    assert_eq!(rig.step(Arrival::ClientOversized(&Remains::default())), ["client error -32600"]);
     assert_eq!(rig.client(INITIALIZE).first().unwrap(), "client answer 1");
 }
 

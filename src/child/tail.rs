@@ -37,7 +37,7 @@ impl Tail {
             };
             let line = match frame {
                 Some(Ok(Frame::Line(line))) => redact::text(&String::from_utf8_lossy(&line)).into_owned(),
-                Some(Ok(Frame::Oversized)) => "(a long line is left out)".to_owned(),
+                Some(Ok(Frame::Oversized(_))) => "(a long line is left out)".to_owned(),
                 Some(Err(_)) | None => break,
             };
             if drained.is_cancelled() {

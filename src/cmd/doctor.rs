@@ -178,7 +178,7 @@ async fn answer(heard: &mut Receiver<FromChild>, id: i64) -> Result<Value, Strin
     loop {
         let line = match heard.recv().await {
             Some(FromChild::Frame { frame: Frame::Line(line), .. }) => line,
-            Some(FromChild::Frame { frame: Frame::Oversized, .. }) => continue,
+            Some(FromChild::Frame { frame: Frame::Oversized(_), .. }) => continue,
             Some(FromChild::NotStarted { message, .. }) => return Err(message),
             Some(FromChild::Died { how, stderr, .. }) => {
                 let last_words = stderr.map(|it| format!("; {it}")).unwrap_or_default();

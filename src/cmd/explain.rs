@@ -7,6 +7,7 @@ mod tests;
 
 use crate::core::input::{Gentle, Pressure, StopReport};
 use crate::core::vitals::WatchReport;
+use crate::envelope::remains::Remains;
 use crate::trace::step::{Received, Step};
 use crate::trace::{self, TraceError};
 use serde_json::Value;
@@ -91,7 +92,10 @@ fn received(input: &Received) -> Row {
     match input {
         Received::ClientLine(line) => Row::of("", "", "", &format!("-> {}", line_in_words(line))),
         Received::ClientUnread { unread, .. } => Row::of("", "", "", &format!("-> ({unread})")),
-        Received::ClientOversized => Row::of("", "", "", "-> (a line that is too long)"),
+        Received::ClientOversized(Remains { method, .. }) => {
+            let what = method.as_deref().unwrap_or("a line");
+            Row::of("", "", "", &short(&format!("-> ({what} that is too long)")))
+        }
         Received::ClientEof => Row::of("", "", "", "-> (end)"),
         Received::CodexLine { line, .. } => Row::of("", &format!("{} ->", line_in_words(line)), "", ""),
         Received::CodexUnread { unread, .. } => Row::of("", &format!("({unread}) ->"), "", ""),

@@ -1,8 +1,8 @@
 //! The account on Codex's wire: who is signed in, and sign-ins.
 
-use super::bound::bounded;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
+use super::said::said;
 use crate::core::codex::{CodexReply, Event};
 use crate::core::ids::LoginId;
 use crate::core::sign_in::{LoginEnd, LoginKind, LoginStarted};
@@ -93,7 +93,7 @@ pub(crate) fn completed(params: &RawValue) -> Result<Event, Misfit> {
     let WireCompleted { login_id, success, error } = decode_json(params)?;
     let end = match success {
         true => LoginEnd::SignedIn,
-        false => LoginEnd::Failed(error.map_or_else(|| "codex does not say why".to_owned(), bounded)),
+        false => LoginEnd::Failed(error.map_or_else(|| "codex does not say why".to_owned(), |it| said(&it))),
     };
     Ok(Event::LoginCompleted { login: login_id.map(LoginId::new), end })
 }

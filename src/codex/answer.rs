@@ -2,10 +2,9 @@
 //!
 //! The shape follows the request; an answer that does not fit its request becomes an error.
 
-use crate::core::asked::{CodexAnswer, CodexAsk, ElicitationAction, GrantScope, OTHER};
+use crate::core::asked::{CodexAnswer, CodexAsk, ElicitationAction, GrantScope};
 use crate::core::ids::Json;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
 /// The shape of the answer that a request is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,6 @@ pub(crate) fn encode_answer(owed: Option<Owed>, answer: &CodexAnswer) -> Result<
             let answers = answers.iter().map(|(id, texts)| (id.clone(), json!({"answers": texts})));
             (Owed::Answers, json!({"answers": answers.collect::<Map<_, _>>()}).to_string())
         }
-        CodexAnswer::QuestionForm(form) => (Owed::Answers, json!({"answers": encode_form(form)}).to_string()),
         CodexAnswer::Elicitation { action, content, persist } => {
             let action = encode_action(*action);
             let content = content.as_ref().map_or("null", Json::as_str);
@@ -80,31 +78,5 @@ fn encode_action(action: ElicitationAction) -> &'static str {
         ElicitationAction::Accept => "accept",
         ElicitationAction::Decline => "decline",
         ElicitationAction::Cancel => "cancel",
-    }
-}
-
-// A form that is no object answers no question: Codex then tells the model so. Forms send what nobody
-// filled in as an empty text, which answers nothing either.
-fn encode_form(form: &Json) -> Map<String, Value> {
-    match serde_json::from_str(form.as_str()) {
-        Ok(Value::Object(fields)) => {
-            let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
-            for (field, value) in fields {
-                let id = field.strip_suffix(OTHER).unwrap_or(&field);
-                answers.entry(id.to_owned()).or_default().extend(texts(value));
-            }
-            answers.into_iter().map(|(id, texts)| (id, json!({ "answers": texts }))).collect()
-        }
-        _ => Map::new(),
-    }
-}
-
-fn texts(value: Value) -> Vec<String> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::String(text) if text.trim().is_empty() => Vec::new(),
-        Value::String(text) => vec![text],
-        Value::Array(values) => values.into_iter().flat_map(texts).collect(),
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.to_string()],
     }
 }

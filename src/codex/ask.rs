@@ -120,7 +120,7 @@ struct WirePermissions<'a> {
 struct WireQuestions {
     thread_id: String,
     item_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     questions: Vec<WireQuestion>,
 }
 
@@ -128,13 +128,13 @@ struct WireQuestions {
 #[serde(rename_all = "camelCase")]
 struct WireQuestion {
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     header: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     question: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     is_other: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     is_secret: bool,
     options: Option<Vec<WireOption>>,
 }
@@ -142,7 +142,7 @@ struct WireQuestion {
 #[derive(Deserialize)]
 struct WireOption {
     label: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
 }
 

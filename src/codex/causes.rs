@@ -1,11 +1,13 @@
 //! A chain of causes as Codex quotes it about a tool server, for people.
 
+use crate::redact;
+
 /// Most of it, in characters.
 const MAX: usize = 300;
 
 /// The chain in one line: each cause once, without the names of Rust types, which are longer than all the rest.
 pub(crate) fn causes(chain: &str) -> String {
-    let chain = without_types(chain).split_whitespace().collect::<Vec<_>>().join(" ");
+    let chain = without_types(&redact::text(chain)).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut causes: Vec<&str> = Vec::new();
     for cause in chain.split(": ") {
         if !causes.contains(&cause) {

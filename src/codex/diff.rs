@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub(crate) struct WireChange {
     path: String,
     kind: WireChangeKind,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     diff: String,
 }
 

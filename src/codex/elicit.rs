@@ -22,7 +22,7 @@ struct WireElicitation<'a> {
     server_name: String,
     #[serde(rename = "_meta")]
     meta: Option<WireMeta>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     message: String,
     #[serde(borrow)]
     requested_schema: Option<&'a RawValue>,

@@ -5,6 +5,7 @@ use super::causes::causes;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
 use super::rate_limit::WireLimit;
+use super::said::said;
 use crate::core::codex::{CodexReply, Preset};
 use crate::core::ids::TurnId;
 use crate::core::inquiry::{
@@ -122,10 +123,10 @@ struct WireServers {
 struct WireServer {
     name: String,
     runtime_status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     tools: BTreeMap<String, IgnoredAny>,
     tools_error: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     auth_status: String,
 }
 
@@ -146,9 +147,9 @@ struct WireSkills {
 
 #[derive(Deserialize)]
 struct WireFolder {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     skills: Vec<WireSkill>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     errors: Vec<WireSkillError>,
 }
 
@@ -156,11 +157,11 @@ struct WireFolder {
 #[serde(rename_all = "camelCase")]
 struct WireSkill {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
     short_description: Option<String>,
     interface: Option<WireInterface>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     scope: String,
     #[serde(default = "yes")]
     enabled: bool,
@@ -190,7 +191,7 @@ fn skills(wire: WireSkills) -> SkillList {
             let description = one_line(&short.unwrap_or(it.description));
             Skill { name: it.name, description, scope: it.scope }
         }));
-        list.errors.extend(folder.errors.into_iter().map(|it| (it.path, one_line(&it.message))));
+        list.errors.extend(folder.errors.into_iter().map(|it| (it.path, one_line(&said(&it.message)))));
     }
     list
 }
@@ -199,9 +200,9 @@ fn skills(wire: WireSkills) -> SkillList {
 #[serde(rename_all = "camelCase")]
 struct WireExec {
     exit_code: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     stdout: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     stderr: String,
 }
 

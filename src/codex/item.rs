@@ -112,15 +112,15 @@ struct WireText {
 
 #[derive(Deserialize)]
 struct WireReasoning {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     summary: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     content: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct WireFileChange {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     changes: Vec<WireChange>,
     status: Option<String>,
 }
@@ -129,7 +129,7 @@ struct WireFileChange {
 #[serde(rename_all = "camelCase")]
 struct WireUser<'a> {
     client_id: Option<String>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::codex::misfit::or_default")]
     content: Vec<&'a RawValue>,
 }
 

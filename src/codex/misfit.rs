@@ -2,7 +2,7 @@
 //!
 //! A `Misfit` names fields, never a value: it may go into logs and answers.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A message that does not have the shape we need.
@@ -36,6 +36,13 @@ pub(crate) fn decode_json<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T
     }
     // Tracking the path costs time that only the failing line has to pay.
     serde_json::from_str(raw.get()).or_else(|_| locate(raw.get()))
+}
+
+/// Reads a field that may be left out, for `#[serde(default, deserialize_with)]`: `null` says no more than that.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    input: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(input).map(Option::unwrap_or_default)
 }
 
 fn locate<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Misfit> {

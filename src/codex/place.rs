@@ -1,4 +1,4 @@
-//! Paths as Codex spells them: absolute for the client, short for people.
+//! Paths as Codex spells them, absolute for the client; and lines for people.
 //!
 //! Lexical only: no file is looked at.
 
@@ -9,14 +9,6 @@ pub(crate) fn absolute(path: &str, cwd: &str) -> String {
     // Through `components`, because Codex says `.` for the directory itself.
     let joined: PathBuf = Path::new(cwd).join(path).components().collect();
     joined.to_str().map_or_else(|| path.to_owned(), str::to_owned)
-}
-
-/// `path` as a person in `cwd` would write it.
-pub(crate) fn shown<'a>(path: &'a str, cwd: &str) -> &'a str {
-    match Path::new(path).strip_prefix(cwd) {
-        Ok(rest) if !cwd.is_empty() => rest.to_str().filter(|it| !it.is_empty()).unwrap_or("."),
-        _ => path,
-    }
 }
 
 /// The first line of `text` with something in it, at most 120 characters.

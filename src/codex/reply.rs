@@ -130,7 +130,7 @@ struct WirePage<T> {
 #[serde(rename_all = "camelCase")]
 struct WireThread<'a> {
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     cwd: String,
     name: Option<String>,
     preview: Option<String>,
@@ -231,7 +231,7 @@ struct WireRead<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireDescent<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     cwd: String,
     agent_nickname: Option<String>,
     #[serde(borrow)]
@@ -288,7 +288,7 @@ struct WireEntry<'a> {
 struct WireWholeTurn<'a> {
     id: String,
     started_at: Option<i64>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::codex::misfit::or_default")]
     items: Vec<&'a RawValue>,
 }
 
@@ -330,9 +330,9 @@ struct WireSteered {
 struct WireTerminal {
     item_id: String,
     process_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     command: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     cwd: String,
 }
 
@@ -373,19 +373,19 @@ fn profile(wire: WireSummary) -> Option<Profile> {
 #[serde(rename_all = "camelCase")]
 struct WireModel {
     model: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     display_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     hidden: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     supported_reasoning_efforts: Vec<WireEffort>,
     default_reasoning_effort: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     service_tiers: Vec<WireTier>,
     default_service_tier: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     is_default: bool,
 }
 
@@ -393,16 +393,16 @@ struct WireModel {
 #[serde(rename_all = "camelCase")]
 struct WireEffort {
     reasoning_effort: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
 }
 
 #[derive(Deserialize)]
 struct WireTier {
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     description: String,
 }
 

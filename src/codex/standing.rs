@@ -25,11 +25,11 @@ struct WireGoal {
     objective: String,
     status: String,
     token_budget: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     tokens_used: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     time_used_seconds: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     created_at: i64,
 }
 
@@ -56,9 +56,9 @@ struct WireQueue<'a> {
 #[serde(rename_all = "camelCase")]
 struct WireSubmission<'a> {
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     client_user_message_id: String,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::codex::misfit::or_default")]
     input: Vec<&'a RawValue>,
 }
 

@@ -4,11 +4,13 @@
 
 mod agent;
 mod image;
+mod text;
 
 use super::bound::{bounded, places};
 use super::item::decode_status;
 use super::misfit::{Misfit, decode_json};
 use super::place::one_line;
+use super::said::said;
 use crate::core::codex::{ItemStatus, REVIEW, REVIEW_STARTS, ToolItem};
 use crate::core::ids::Json;
 use crate::core::update::ToolKind;
@@ -88,19 +90,17 @@ struct WireMessage {
 
 #[derive(Deserialize)]
 struct WireMcpResult<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::codex::misfit::or_default")]
     content: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct WireTextPart {
-    text: Option<String>,
-}
-
 fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
-    let said = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
-    let images = said.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
-    let text = wire.error.map(|it| it.message).or_else(|| join_texts(&said?.content)).map(bounded);
+    let answered = wire.result.and_then(|it| decode_json::<WireMcpResult<'_>>(it).ok());
+    let images = answered.as_ref().map(|it| image::of_parts(&it.content)).unwrap_or_default();
+    let text = match wire.error {
+        Some(error) => Some(said(&error.message)),
+        None => answered.and_then(|it| text::of_parts(&it.content)).map(bounded),
+    };
     ToolItem {
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
@@ -114,13 +114,6 @@ fn mcp_call(wire: WireMcpCall<'_>, unstated: ItemStatus) -> ToolItem {
             unstated,
         )
     }
-}
-
-// A part of another kind (audio, resource) has no text and stays in `output`.
-fn join_texts(parts: &[&RawValue]) -> Option<String> {
-    let texts: Vec<String> =
-        parts.iter().filter_map(|it| decode_json::<WireTextPart>(it).ok()?.text).collect();
-    if texts.is_empty() { None } else { Some(texts.join("\n")) }
 }
 
 #[derive(Deserialize)]
@@ -149,7 +142,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
         status: decode_status(wire.status.as_deref(), unstated),
         input: json(wire.arguments),
         output: json(wire.content_items),
-        text: images.noted(join_texts(&parts).map(bounded)),
+        text: images.noted(text::of_parts(&parts).map(bounded)),
         images: images.urls,
         ..plain(&name, one_line(&title), ToolKind::Other, unstated)
     })
@@ -157,7 +150,7 @@ fn dynamic_call(wire: WireDynamicCall<'_>, unstated: ItemStatus) -> Result<ToolI
 
 #[derive(Deserialize)]
 struct WireWebSearch<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     query: String,
     action: Option<WireWebAction>,
     #[serde(borrow)]
@@ -235,7 +228,7 @@ fn image_generation(wire: WireImageGeneration<'_>, unstated: ItemStatus) -> Tool
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireSleep {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     duration_ms: u64,
 }
 
@@ -250,7 +243,7 @@ fn duration(millis: u64) -> String {
 
 #[derive(Deserialize)]
 struct WireReview {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     review: String,
 }
 

@@ -38,7 +38,7 @@ impl Adapter {
             Some(FromChild::Frame { generation: GENERATION, frame: Frame::Line(line) }) => {
                 String::from_utf8_lossy(&line).into_owned()
             }
-            Some(FromChild::Frame { generation: GENERATION, frame: Frame::Oversized }) => {
+            Some(FromChild::Frame { generation: GENERATION, frame: Frame::Oversized(_) }) => {
                 "oversized".to_owned()
             }
             Some(FromChild::NotStarted { generation: GENERATION, message }) => message,

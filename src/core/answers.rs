@@ -323,7 +323,7 @@ impl Core {
         let Some(thread) = ask.thread().cloned() else {
             let method = if let CodexAsk::Unsupported { method } = &ask { method } else { "a request" };
             let (_, mut cx) = self.split(now, out);
-            return asks::refuse(&mut cx, request, method);
+            return asks::leave(&mut cx, request, method);
         };
         let Some((request, ask)) = self.hold_back_ask(now, &thread, (request, ask), out) else { return };
         let session = self.renewals.session(&thread);

@@ -2,11 +2,12 @@
 //!
 //! They are tool calls of the turn; outside of one, what they have to say is a notice.
 
-use super::codex::ToolItem;
+use super::codex::{HOOK, ToolItem};
 use super::cx::Cx;
 use super::ids::{ItemId, TurnId};
 use super::items::{Opening, final_status};
 use super::session::Session;
+use super::turn::Front;
 use super::update::{CallChange, FinalStatus, Severity};
 
 impl Session {
@@ -31,6 +32,7 @@ impl Session {
         tool: ToolItem,
     ) {
         let status = final_status(tool.status);
+        self.note_hook(&tool, status);
         let is_quiet = tool.text.is_none() && status == FinalStatus::Completed;
         if self.ledger.get(item).is_none() {
             match turn.filter(|turn| self.is_current(turn)) {
@@ -51,5 +53,15 @@ impl Session {
         };
         self.close_call(cx, item, status, change);
         self.report(cx);
+    }
+
+    fn note_hook(&mut self, tool: &ToolItem, status: FinalStatus) {
+        if let Front::Active(turn) = &mut self.front
+            && tool.name == HOOK
+            && status == FinalStatus::Failed
+        {
+            let text = tool.text.iter().map(|text| format!("\n{text}")).collect::<String>();
+            turn.hook = Some(format!("{}{text}", tool.title));
+        }
     }
 }

@@ -140,8 +140,6 @@ pub enum CodexAnswer {
     Permissions { granted: Option<Json>, scope: GrantScope },
     /// Question id to answers.
     Questions(Vec<(String, Vec<String>)>),
-    /// The client's form answers are `Json` of an object with question ids.
-    QuestionForm(Json),
     /// MCP elicitation; `persist` is one of what its `ToolApproval` offers.
     Elicitation { action: ElicitationAction, content: Option<Json>, persist: Option<String> },
     /// A JSON-RPC error.

@@ -3,18 +3,18 @@
 //! Only an offered allow option is an approval (V2-49).
 
 use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
+use super::ask_call::{self, AskCall, Settled};
 use super::asked::{
     CodexAnswer, CodexAsk, CommandAsk, Decision, DecisionKind, ElicitationAction, GrantScope,
 };
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
-use super::items::Opening;
 use super::questions::SKIP;
 use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
 use super::subagents::asks::{Asker, BY_SUBAGENT};
-use super::update::{CallChange, FinalStatus, Severity, ToolKind};
+use super::update::{FinalStatus, Severity};
 use crate::background::ledger::Call;
 use crate::background::standing::headline;
 
@@ -42,20 +42,21 @@ impl Session {
                     self.report(cx);
                 }
                 let title = title(&about, &command);
-                let item = self.asked_about(cx, item, &title);
+                let item = self.asked_about(cx, item, &title, reason.as_deref());
                 let call = self.call_of(&item);
                 let terminal = self.terminal_of(&item);
                 let subject = Subject::Command { command, cwd, call, terminal };
                 self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
             CodexAsk::FileChange { item, reason, decisions, .. } => {
-                self.show_call(cx, &item, "apply_patch", "Change files");
+                self.show_call(cx, &item, ("apply_patch", "Change files"), AskCall::choice(reason.clone()));
                 let subject = self.call_subject(&item);
                 let title = "Apply these file changes?".to_owned();
                 self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
             CodexAsk::Permissions { item, reason, permissions, .. } => {
-                self.show_call(cx, &item, "request_permissions", "Grant more permissions");
+                let names = ("request_permissions", "Grant more permissions");
+                self.show_call(cx, &item, names, AskCall::choice(reason.clone()));
                 let question = Ask::Permission(Permission {
                     title: "Grant more permissions?".to_owned(),
                     description: reason,
@@ -82,7 +83,7 @@ impl Session {
             CodexAsk::McpUrl { server, message, elicitation, url, .. } => {
                 self.ask_to_visit(cx, request, &server, message, (elicitation, url));
             }
-            CodexAsk::Unsupported { method } => refuse(cx, request, &method),
+            CodexAsk::Unsupported { method } => leave(cx, request, &method),
         }
         self.asker = None;
         self.report(cx);
@@ -94,7 +95,7 @@ impl Session {
             self.notice(cx, Severity::Warning, notice, Some(approval.title));
             let message = "no decision that the client knows was offered".to_owned();
             cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Refused { message } });
-            return self.hide_call(cx, Some(&item), FinalStatus::Failed);
+            return self.hide_call(cx, Some(&item), FinalStatus::Failed, &Settled::Withdrawn);
         }
         let (kind, permission) = decisions(approval);
         let open = OpenAsk { request, item: Some(item), kind, child: None };
@@ -103,41 +104,15 @@ impl Session {
 
     /// The item that a question about a command is put for. v1 asks about a call only: where the command has
     /// none (it was asked about before we came), one that stands for the question, and ends with it.
-    fn asked_about(&mut self, cx: &mut Cx<'_>, item: ItemId, title: &str) -> ItemId {
+    fn asked_about(&mut self, cx: &mut Cx<'_>, item: ItemId, title: &str, reason: Option<&str>) -> ItemId {
         if cx.version() == Version::V2 || self.ledger.get(&item).is_some() {
             return item;
         }
         // Its own is for the command, which may come yet.
         let stand_in = ItemId::new(format!("question-{}", cx.desk.next_key()));
-        self.show_call(cx, &stand_in, "request_approval", title);
+        let asked = AskCall::choice(reason.map(str::to_owned));
+        self.show_call(cx, &stand_in, ("request_approval", title), asked);
         stand_in
-    }
-
-    /// A question needs a call to refer to; where Codex has no item for it, one of ours.
-    pub(super) fn show_call(&mut self, cx: &mut Cx<'_>, item: &ItemId, name: &str, title: &str) {
-        if self.ledger.get(item).is_some() {
-            return;
-        }
-        let title = match &self.asker {
-            Some(_) => format!("{BY_SUBAGENT} asks: {title}"),
-            None => title.to_owned(),
-        };
-        let (kind, locations, content) = match self.asker.as_mut().and_then(|it| it.shown.take()) {
-            Some(it) => (it.kind, it.locations, it.content),
-            None => (ToolKind::Other, Vec::new(), Vec::new()),
-        };
-        let name = Some(name.to_owned());
-        let opening = Opening { name, title, kind, locations, content, input: None };
-        let turn = self.current_turn();
-        self.open_tool(cx, &turn, item, opening);
-        self.ask_calls.insert(item.clone());
-    }
-
-    /// The question is settled, and so is the call that was only there for it.
-    pub(super) fn hide_call(&mut self, cx: &mut Cx<'_>, item: Option<&ItemId>, status: FinalStatus) {
-        if let Some(item) = item.filter(|item| self.ask_calls.remove(*item)) {
-            self.close_call(cx, item, status, CallChange::default());
-        }
     }
 
     pub(super) fn put(&mut self, cx: &mut Cx<'_>, mut open: OpenAsk, mut question: Ask) {
@@ -145,6 +120,8 @@ impl Session {
         if open.child.is_some() {
             question.said_by(BY_SUBAGENT);
         }
+        let question = question.headed();
+        self.note_options(open.item.as_ref(), &question);
         let ask = cx.desk.ask(&self.id);
         self.asks.insert(ask, open);
         cx.out.push(Effect::Ask { ask, session: self.id.clone(), question });
@@ -167,7 +144,7 @@ impl Session {
             }
             Answer::Selected(_) | Answer::Accepted(_) | Answer::Declined | Answer::Cancelled => {}
         }
-        let answer = match kind {
+        let told = match kind {
             AskKind::Decisions(decisions) => {
                 let about = (item.as_ref(), child.as_ref());
                 self.decided(cx, about, decisions, &answer)
@@ -180,14 +157,19 @@ impl Session {
                 Answer::Cancelled => dismissed,
                 Answer::Accepted(_) | Answer::Declined | Answer::Failed { .. } => refused,
             },
-            AskKind::QuestionForm => match answer {
-                Answer::Accepted(Some(form)) => CodexAnswer::QuestionForm(form.0),
-                Answer::Accepted(None)
-                | Answer::Selected(_)
-                | Answer::Declined
-                | Answer::Cancelled
-                | Answer::Failed { .. } => CodexAnswer::Questions(Vec::new()),
-            },
+            AskKind::QuestionForm { questions, unasked } => {
+                let form = match answer {
+                    Answer::Accepted(form) => form,
+                    Answer::Selected(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => {
+                        None
+                    }
+                };
+                let mut answers = ask_call::answers(questions, form);
+                answers.extend(unasked);
+                let Some(item) = item else { return };
+                self.questions_answered(cx, request, &item, answers);
+                return self.report(cx);
+            }
             AskKind::Questions { mut left, mut answers } => {
                 let question = left.remove(0);
                 let chosen = match &answer {
@@ -205,7 +187,7 @@ impl Session {
                 return self.report(cx);
             }
             AskKind::Page { elicitation } => {
-                let action = match answer {
+                let action = match &answer {
                     Answer::Accepted(_) => ElicitationAction::Accept,
                     Answer::Cancelled => ElicitationAction::Cancel,
                     Answer::Selected(_) | Answer::Declined | Answer::Failed { .. } => {
@@ -218,8 +200,10 @@ impl Session {
                 CodexAnswer::Elicitation { action, content: None, persist: None }
             }
             AskKind::Elicitation => {
-                let (action, content) = match answer {
-                    Answer::Accepted(form) => (ElicitationAction::Accept, form.map(|form| form.0)),
+                let (action, content) = match &answer {
+                    Answer::Accepted(form) => {
+                        (ElicitationAction::Accept, form.as_ref().map(|form| form.json.clone()))
+                    }
                     Answer::Cancelled => (ElicitationAction::Cancel, None),
                     Answer::Selected(_) | Answer::Declined | Answer::Failed { .. } => {
                         (ElicitationAction::Decline, None)
@@ -228,8 +212,8 @@ impl Session {
                 CodexAnswer::Elicitation { action, content, persist: None }
             }
         };
-        cx.out.push(Effect::AnswerCodex { request, answer });
-        self.hide_call(cx, item.as_ref(), FinalStatus::Completed);
+        cx.out.push(Effect::AnswerCodex { request, answer: told });
+        self.hide_call(cx, item.as_ref(), FinalStatus::Completed, &Settled::By(&answer));
         self.report(cx);
     }
 
@@ -306,7 +290,8 @@ impl Session {
         let open = self.asks.remove(&ask);
         cx.desk.settle(ask);
         cx.out.push(Effect::Withdraw { ask });
-        self.hide_call(cx, open.and_then(|open| open.item).as_ref(), FinalStatus::Cancelled);
+        let item = open.and_then(|open| open.item);
+        self.hide_call(cx, item.as_ref(), FinalStatus::Cancelled, &Settled::Withdrawn);
     }
 
     fn runs_in_front(&self, item: &ItemId) -> bool {
@@ -337,7 +322,7 @@ impl AskKind {
                 id == SKIP || left.first().is_some_and(|question| is_of(question.options.len()))
             }
             // They have none.
-            Self::QuestionForm | Self::Elicitation | Self::Page { .. } => false,
+            Self::QuestionForm { .. } | Self::Elicitation | Self::Page { .. } => false,
         }
     }
 }
@@ -382,6 +367,14 @@ pub(super) fn decisions(approval: Approval) -> (AskKind, Permission) {
         })
         .collect();
     (AskKind::Decisions(decisions), Permission { title, description: reason, subject, options })
+}
+
+/// A request that is not for this client. An app-server of its own hears that at once. One that is shared asks all
+/// of its clients, and the first answer counts: a refusal would be one for whoever can answer.
+pub(crate) fn leave(cx: &mut Cx<'_>, request: RequestId, method: &str) {
+    if cx.link.address().is_none() {
+        refuse(cx, request, method);
+    }
 }
 
 /// A request that nobody here can answer.

@@ -137,6 +137,7 @@ impl Session {
         }
         self.tie = Tie::Unloaded;
         self.is_unsure = true;
+        self.turn_shows();
         self.stop_starting();
         self.refuse_sent(cx, failure);
         self.locals_lost(cx, failure, !was_open);

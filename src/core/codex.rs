@@ -6,7 +6,7 @@ mod event_thread;
 mod item;
 
 pub use item::{CommandItem, CommandSource, Item, ItemKind, ItemStatus, ToolItem};
-pub(crate) use item::{REVIEW, REVIEW_STARTS};
+pub(crate) use item::{HOOK, REVIEW, REVIEW_STARTS};
 
 use super::asked::CodexAsk;
 use super::fault::Fault;

@@ -181,6 +181,7 @@ impl Session {
         let content = std::iter::once(terminal).chain(live.typed.markdown().map(CallContent::Text));
         let change = CallChange { content: Some(content.collect()), ..CallChange::default() };
         self.emit(cx, Update::CallChanged { call, change });
+        self.turn_shows();
     }
 
     /// What the model was told of a call: early output, and maybe that it was handed back (D3).

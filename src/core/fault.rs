@@ -62,6 +62,7 @@ impl Fault {
         match self.http_status {
             Some(401) if is_transport => FaultKind::Unauthorized.words(),
             Some(429) if is_transport => FaultKind::RateLimitExceeded.words(),
+            Some(400..=499) if is_transport => Some("The model provider refused the request"),
             Some(500..) if is_transport => FaultKind::InternalServerError.words(),
             Some(_) | None => kind.words(),
         }
@@ -197,6 +198,8 @@ mod tests {
             "The model provider refused the sign-in; sign in again (codex login) or mend its key: status 401"
         );
         assert_eq!(fault(http, Some(429), "slow"), "Too many requests for now: slow");
+        assert_eq!(fault(http, Some(403), "no"), "The model provider refused the request: no");
+        assert_eq!(fault(http, Some(302), "moved"), "The model cannot be reached: moved");
         assert_eq!(fault(http, Some(503), "down"), "The model's server failed: down");
         assert_eq!(fault(http, None, "no route"), "The model cannot be reached: no route");
         assert_eq!(fault(other, Some(500), "policy"), "policy");

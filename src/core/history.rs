@@ -63,6 +63,10 @@ pub(crate) struct Reader {
     last: i64,
 }
 
+fn is_plan_of((other, piece): &(i64, Piece), time: i64) -> bool {
+    *other == time && matches!(piece, Piece::Item(it) if matches!(it.item.kind, ItemKind::Plan { .. }))
+}
+
 /// The page after those that were asked for.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
@@ -204,7 +208,13 @@ impl Reader {
             let time = item.started.unwrap_or(self.last);
             self.last = time;
             self.n_bytes += item.size;
-            let at = self.waiting.partition_point(|(other, _)| *other <= time);
+            let mut at = self.waiting.partition_point(|(other, _)| *other <= time);
+            // A plan ends before the message in which it stands, and began with it in the same millisecond.
+            if matches!(item.item.kind, ItemKind::AgentMessage { .. }) {
+                while at > 0 && is_plan_of(&self.waiting[at - 1], time) {
+                    at -= 1;
+                }
+            }
             self.waiting.insert(at, (time, Piece::Item(Box::new(item))));
         }
     }

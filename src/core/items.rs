@@ -5,6 +5,7 @@
 use super::codex::{Item, ItemKind, ItemStatus, ToolItem};
 use super::cx::Cx;
 use super::effect::Anomaly;
+use super::heading::shown;
 use super::ids::{ItemId, MessageId, TurnId};
 use super::session::Session;
 use super::texts::{Ending, Voice};
@@ -42,7 +43,7 @@ impl Session {
             ItemKind::Command(command) => self.command_started(cx, turn, &id, command),
             ItemKind::Compaction => self.compaction_started(cx, turn, &id),
             ItemKind::FileChange { changes, n_more, status: _ } => {
-                self.open_tool(cx, turn, &id, file_change(&changes, n_more))
+                self.open_tool(cx, turn, &id, file_change(&changes, n_more, &self.place.cwd))
             }
             ItemKind::Tool(tool) => {
                 if self.is_told_by_state(cx, &tool) {
@@ -88,7 +89,7 @@ impl Session {
                 self.close_call(cx, &id, FinalStatus::Completed, CallChange::default());
             }
             ItemKind::FileChange { changes, n_more, status } => {
-                let opening = file_change(&changes, n_more);
+                let opening = file_change(&changes, n_more, &self.place.cwd);
                 self.tool_ended(cx, turn, &id, opening, final_status(status), None);
             }
             ItemKind::Tool(tool) => {
@@ -124,7 +125,7 @@ impl Session {
 
     /// The changes of a file change so far.
     pub(crate) fn patch(&mut self, cx: &mut Cx<'_>, item: &ItemId, changes: &[Diff], n_more: usize) {
-        let opening = file_change(changes, n_more);
+        let opening = file_change(changes, n_more, &self.place.cwd);
         let change = CallChange {
             title: Some(opening.title),
             content: Some(opening.content),
@@ -168,6 +169,9 @@ impl Session {
         if text.is_empty() {
             self.texts.open(item);
         } else {
+            if voice == Voice::Agent && !text.trim().is_empty() {
+                self.turn_shows();
+            }
             let more = self.texts.delta(item, voice, part, text);
             self.emit(cx, voice.chunk(item, more));
         }
@@ -178,6 +182,9 @@ impl Session {
 
     fn text_ended(&mut self, cx: &mut Cx<'_>, turn: &TurnId, item: &ItemId, whole: &str, voice: Voice) {
         self.ledger.remember(item, turn);
+        if voice == Voice::Agent && !whole.trim().is_empty() {
+            self.turn_shows();
+        }
         match (self.texts.close(item, whole), voice) {
             (Ending::Complete, _) => {}
             (Ending::Rest(rest), _) => self.emit(cx, voice.chunk(item, rest)),
@@ -288,11 +295,11 @@ impl Opening {
     }
 }
 
-/// A file change, as a call; `n_more` files are only counted.
-pub(crate) fn file_change(changes: &[Diff], n_more: usize) -> Opening {
+/// A file change in `cwd`, as a call; `n_more` files are only counted.
+pub(crate) fn file_change(changes: &[Diff], n_more: usize, cwd: &str) -> Opening {
     let title = match changes {
         [] if n_more == 0 => "Edit files".to_owned(),
-        [one] if n_more == 0 => format!("{} {}", verb(&one.op), one.path),
+        [one] if n_more == 0 => format!("{} {}", verb(&one.op), shown(&one.path, cwd)),
         many => format!("Edit {} files", many.len() + n_more),
     };
     let more = (n_more > 0).then(|| format!("{n_more} more changed files are not shown"));

@@ -1,10 +1,11 @@
-//! Errors of a turn: an outage of the model is one line when it begins and one when it is over.
+//! What a person has to be told of a turn beside its content: an outage of the model, one line when it begins
+//! and one when it is over; an error that ends nothing; that there is no answer.
 
 use super::cx::Cx;
 use super::fault::Fault;
 use super::session::Session;
-use super::turn::Front;
-use super::update::Severity;
+use super::turn::{Front, Turn};
+use super::update::{Severity, StopReason, Update};
 
 /// Outages of one turn that are told; a line that comes and goes all the time is then known to do so.
 const TOLD: u8 = 3;
@@ -38,6 +39,37 @@ impl Session {
     /// An error that ends nothing.
     pub(crate) fn report_error(&mut self, cx: &mut Cx<'_>, fault: &Fault) {
         self.notice(cx, Severity::Error, "Codex reports an error".to_owned(), Some(fault.to_string()));
+    }
+
+    /// A turn that showed nothing ends: it must not look like an answer that was lost.
+    pub(crate) fn report_silence(&mut self, cx: &mut Cx<'_>, turn: &Turn, stop: &StopReason) {
+        if turn.is_silent && *stop == StopReason::EndTurn && self.own.is_none() {
+            let title = "Codex ended the turn without an answer".to_owned();
+            let advice =
+                "The model said nothing and did nothing that can be shown. Ask again, or in other words.";
+            self.notice(cx, Severity::Info, title, Some(advice.to_owned()));
+        }
+    }
+
+    /// The client sees something of the turn.
+    pub(crate) fn turn_shows(&mut self) {
+        if let Front::Active(turn) = &mut self.front {
+            turn.is_silent = false;
+        }
+    }
+
+    /// Whether an update shows something of a turn. Texts and what is typed are known where they come from, for
+    /// those of ours are none; how a subagent does that is there already is none either.
+    pub(crate) fn is_shown_work(update: &Update) -> bool {
+        let is_news = matches!(update, Update::Subagent(it) if it.title.is_some());
+        is_news
+            || matches!(
+                update,
+                Update::CallOpened(_)
+                    | Update::Compaction { .. }
+                    | Update::Plan(_)
+                    | Update::SessionMessage { .. }
+            )
     }
 
     /// The model said something: an outage is over.

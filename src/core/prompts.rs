@@ -221,7 +221,7 @@ impl Session {
                 }
                 // Its end may have come before this answer.
                 if let Some((_, stop)) = self.over.clone().filter(|(over, _)| *over == turn) {
-                    self.settle_sent(cx, Some(&turn), &stop);
+                    self.settle_sent(cx, Some(&turn), &stop, None);
                     return self.pump(cx);
                 }
                 self.turn_is(cx, turn);
@@ -362,7 +362,13 @@ impl Session {
     }
 
     /// `turn` is over and Codex did not take these.
-    pub(crate) fn settle_sent(&mut self, cx: &mut Cx<'_>, turn: Option<&TurnId>, stop: &StopReason) {
+    pub(crate) fn settle_sent(
+        &mut self,
+        cx: &mut Cx<'_>,
+        turn: Option<&TurnId>,
+        stop: &StopReason,
+        hook: Option<&str>,
+    ) {
         let n_before = self.prompts.len();
         for mut prompt in std::mem::take(&mut self.prompts) {
             let is_its_turn = match &prompt.stage {
@@ -382,7 +388,10 @@ impl Session {
                     self.prompts.push_back(prompt);
                 }
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal => {
-                    let why = "codex ended the turn without showing that it took the message";
+                    let why = match hook {
+                        Some(hook) => format!("the message was not taken: {hook}"),
+                        None => "codex ended the turn without showing that it took the message".to_owned(),
+                    };
                     refuse(cx, prompt, &Failure::TurnFailed(Fault::plain(why)));
                 }
             }

@@ -3,6 +3,7 @@
 //! How it is put is decided before it is put: a question that cannot be shown changes no state.
 
 use super::ask::{Ask, Permission, PermissionKind, PermissionOption, Subject};
+use super::ask_call::{Answers, AskCall, Settled};
 use super::asked::{CodexAnswer, ElicitationAction, McpForm, Question, ToolApproval};
 use super::cx::Cx;
 use super::effect::Effect;
@@ -28,7 +29,12 @@ impl Session {
         item: ItemId,
         questions: Vec<Question>,
     ) {
-        self.show_call(cx, &item, "request_user_input", "Ask the user");
+        self.show_call(
+            cx,
+            &item,
+            ("request_user_input", "Ask the user"),
+            AskCall::Questions(questions.clone()),
+        );
         let (secret, questions): (Vec<_>, Vec<_>) = questions.into_iter().partition(|it| it.is_secret);
         let mut answers = Vec::new();
         for question in secret {
@@ -39,12 +45,9 @@ impl Session {
         if questions.is_empty() || !cx.client.elicitation_form {
             return self.ask_next(cx, request, item, questions, answers);
         }
-        let question = Ask::Questions { call: self.call_of(&item), questions };
-        self.put(
-            cx,
-            OpenAsk { request, item: Some(item), kind: AskKind::QuestionForm, child: None },
-            question,
-        );
+        let question = Ask::Questions { call: self.call_of(&item), questions: questions.clone() };
+        let kind = AskKind::QuestionForm { questions, unasked: answers };
+        self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
     }
 
     /// Puts the first question that has options; a client without forms cannot answer the others.
@@ -54,7 +57,7 @@ impl Session {
         request: RequestId,
         item: ItemId,
         mut left: Vec<Question>,
-        mut answers: Vec<(String, Vec<String>)>,
+        mut answers: Answers,
     ) {
         while left.first().is_some_and(|question| question.options.is_empty()) {
             let question = left.remove(0);
@@ -69,11 +72,21 @@ impl Session {
                 let kind = AskKind::Questions { left, answers };
                 self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
-            None => {
-                cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) });
-                self.hide_call(cx, Some(&item), FinalStatus::Completed);
-            }
+            None => self.questions_answered(cx, request, &item, answers),
         }
+    }
+
+    /// Every question is answered, or left unanswered.
+    pub(super) fn questions_answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        request: RequestId,
+        item: &ItemId,
+        answers: Answers,
+    ) {
+        let answer = CodexAnswer::Questions(answers.clone());
+        cx.out.push(Effect::AnswerCodex { request, answer });
+        self.hide_call(cx, Some(item), FinalStatus::Completed, &Settled::Each(&answers));
     }
 
     /// A tool server asks, or Codex does about one of its tools.
@@ -188,7 +201,8 @@ impl Session {
         }
         // It names no call, and a permission is about one.
         let item = item.unwrap_or_else(|| ItemId::new(format!("question-{}", cx.desk.next_key())));
-        self.show_call(cx, &item, "elicitation", "Ask the user");
+        let asked = description.iter().fold(title.clone(), |all, it| format!("{all}\n\n{it}"));
+        self.show_call(cx, &item, ("elicitation", "Ask the user"), AskCall::choice(Some(asked)));
         let subject = self.call_subject(&item);
         let kind = AskKind::Offered {
             answers,

@@ -248,9 +248,14 @@ pub struct SessionEntry {
     pub is_archived: bool,
 }
 
-/// Raw JSON of a form's answers, handed to Codex as it came.
+/// A form's answers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FormAnswers(pub Json);
+pub struct FormAnswers {
+    /// An object, handed on as it came.
+    pub json: Json,
+    /// The same, each field as texts: several of a list, none of `null`.
+    pub fields: Vec<(String, Vec<String>)>,
+}
 
 /// One line of `thread/list`. Times in seconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]

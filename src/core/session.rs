@@ -2,6 +2,7 @@
 //!
 //! `report` is the only maker of a `state_update` (D1).
 
+use super::ask_call::{Answers, AskShown};
 use super::asked::{CodexAnswer, CodexAsk, Decision, Question};
 use super::beginning::Own;
 use super::catching_up::CatchingUp;
@@ -59,7 +60,7 @@ pub(crate) struct Session {
     pub(crate) asks: BTreeMap<AskId, OpenAsk>,
     pub(crate) pages: Pages,
     /// Calls of ours that show a question for which Codex has no item; they end with it.
-    pub(crate) ask_calls: BTreeSet<ItemId>,
+    pub(crate) ask_calls: BTreeMap<ItemId, AskShown>,
     /// Open calls of tool servers, as `SERVER.TOOL`: their questions do not say whose they are.
     pub(crate) tool_names: BTreeMap<ItemId, String>,
     /// Tool servers that were told as not there: Codex tries again and again.
@@ -173,10 +174,10 @@ pub(crate) enum AskKind {
     Decisions(Vec<Decision>),
     /// Option `n` is answer `n`; nothing else is any of them.
     Offered { answers: Vec<CodexAnswer>, refused: CodexAnswer, dismissed: CodexAnswer },
-    /// A form whose properties are question ids.
-    QuestionForm,
+    /// A form whose properties are question ids; these cannot be asked for and stay unanswered.
+    QuestionForm { questions: Vec<Question>, unasked: Answers },
     /// One question at a time as a permission: option `n` is label `n` of the first one left.
-    Questions { left: Vec<Question>, answers: Vec<(String, Vec<String>)> },
+    Questions { left: Vec<Question>, answers: Answers },
     /// MCP elicitation.
     Elicitation,
     /// MCP elicitation that sends the user to a page.
@@ -199,7 +200,7 @@ impl Session {
             texts: Texts::default(),
             asks: BTreeMap::new(),
             pages: Pages::default(),
-            ask_calls: BTreeSet::new(),
+            ask_calls: BTreeMap::new(),
             tool_names: BTreeMap::new(),
             absent_servers: BTreeSet::new(),
             chosen: Chosen::of(thread),
@@ -246,6 +247,7 @@ impl Session {
 
     /// Sends an update, or holds it back while the client does not know the session.
     pub(crate) fn emit(&mut self, cx: &mut Cx<'_>, update: Update) {
+        let update = update.headed();
         if self.is_in_call() {
             self.shown.note(&update);
             return self.emit_ahead(cx, update);
@@ -255,6 +257,9 @@ impl Session {
             self.say_woken(cx);
         }
         self.shown.note(&update);
+        if Self::is_shown_work(&update) {
+            self.turn_shows();
+        }
         match &mut self.held {
             Some(held) if !self.replaying => held.push(update),
             Some(_) | None => cx.out.update(&self.id, update),

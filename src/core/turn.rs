@@ -56,6 +56,10 @@ pub(crate) struct Turn {
     pub(crate) waiting: Vec<Ticket>,
     /// Codex started it by itself, and no message is in it.
     pub(crate) unprompted: bool,
+    /// It answers a prompt, and the client has seen nothing of it. Of one that was joined midway nobody knows.
+    pub(crate) is_silent: bool,
+    /// What the hook said that failed last: Codex says no more of a prompt that one blocks.
+    pub(crate) hook: Option<String>,
 }
 
 impl Turn {
@@ -71,6 +75,8 @@ impl Turn {
             error: None,
             waiting,
             unprompted: false,
+            is_silent: false,
+            hook: None,
         }
     }
 
@@ -129,6 +135,7 @@ impl Session {
             Front::Starting { cancelled, waiting, choices: _ } => {
                 let mut active = Turn::new(Some(turn), waiting);
                 active.cancelled = cancelled;
+                active.is_silent = true;
                 self.front = Front::Active(active);
             }
             Front::Idle => {
@@ -250,6 +257,8 @@ impl Session {
         let stop = stop_reason(&turn);
         if let (StopReason::EndTurn, Some(error)) = (&stop, &turn.error) {
             self.report_error(cx, error);
+        } else {
+            self.report_silence(cx, &turn, &stop);
         }
         if let Some(id) = &turn.id {
             self.over = Some((id.clone(), stop.clone()));
@@ -273,7 +282,7 @@ impl Session {
             };
             self.answer(cx, ticket, reply);
         }
-        self.settle_sent(cx, turn.id.as_ref(), &stop);
+        self.settle_sent(cx, turn.id.as_ref(), &stop, turn.hook.as_deref());
         self.poll_terminals(cx);
         self.close_if_done(cx);
         self.pump(cx);

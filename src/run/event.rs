@@ -5,12 +5,16 @@ use crate::child::FromChild;
 use crate::core::ids::{Generation, SessionId, StopId, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::core::vitals::WatchReport;
+use crate::envelope::remains::Remains;
 use crate::transport::Frame;
+use crate::transport::ends::Ends;
+use tokio_util::bytes::Bytes;
 
 /// What the loop takes from its inputs.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Client(Frame),
+    ClientLine(Bytes),
+    ClientOversized(Remains),
     ClientEof,
     Child(FromChild),
     NotStarted { generation: Generation, message: String },
@@ -25,16 +29,24 @@ pub(crate) enum Event {
 }
 
 impl Event {
+    /// A frame of the client.
+    pub(crate) fn of_client(frame: Frame) -> Self {
+        match frame {
+            Frame::Line(line) => Self::ClientLine(line),
+            Frame::Oversized(Ends { head, tail }) => Self::ClientOversized(Remains::of(&head, &tail)),
+        }
+    }
+
     /// What the bridge is told.
     pub(crate) fn arrival(&self) -> Arrival<'_> {
         match self {
-            Self::Client(Frame::Line(line)) => Arrival::ClientLine(line),
-            Self::Client(Frame::Oversized) => Arrival::ClientOversized,
+            Self::ClientLine(line) => Arrival::ClientLine(line),
+            Self::ClientOversized(remains) => Arrival::ClientOversized(remains),
             Self::ClientEof => Arrival::ClientEof,
             Self::Child(FromChild::Frame { generation, frame: Frame::Line(line) }) => {
                 Arrival::CodexLine { generation: *generation, line }
             }
-            Self::Child(FromChild::Frame { generation, frame: Frame::Oversized }) => {
+            Self::Child(FromChild::Frame { generation, frame: Frame::Oversized(_) }) => {
                 Arrival::CodexOversized { generation: *generation }
             }
             Self::Child(FromChild::NotStarted { generation, message }) => {

@@ -54,7 +54,7 @@ pub(crate) fn merge<C: AsyncRead + Unpin>(
                 biased;
                 number = signals.next() => Event::Signal(number),
                 frame = client.next(), if has_client => match frame {
-                    Some(Ok(frame)) => Event::Client(frame),
+                    Some(Ok(frame)) => Event::of_client(frame),
                     Some(Err(error)) => {
                         tracing::info!(%error, "stdin failed");
                         Event::ClientEof

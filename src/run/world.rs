@@ -68,7 +68,8 @@ impl World {
                 self.pids.extend(link.and_then(|it| it.pid()).map(|pid| (*generation, pid)));
             }
             Event::Child(FromChild::Frame { .. })
-            | Event::Client(_)
+            | Event::ClientLine(_)
+            | Event::ClientOversized(_)
             | Event::ClientEof
             | Event::NotStarted { .. }
             | Event::ClientQueue(_)

@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::rules::rules_of;
-use super::{reach, settings, survey, watch};
+use super::{oversized, reach, settings, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
@@ -101,7 +101,9 @@ impl Serialize for In<'_> {
         let mut map = serializer.serialize_map(None)?;
         match self.0.arrival {
             Arrival::ClientLine(line) => message(&mut map, ["client", "client_unread"], line)?,
-            Arrival::ClientOversized => map.serialize_entry("client_oversized", &true)?,
+            Arrival::ClientOversized(remains) => {
+                map.serialize_entry("client_oversized", &oversized::of_remains(remains))?;
+            }
             Arrival::ClientEof => map.serialize_entry("client_eof", &true)?,
             Arrival::CodexLine { generation, line } => {
                 message(&mut map, ["codex", "codex_unread"], line)?;

@@ -33,7 +33,7 @@ pub fn rules_of(arrival: &Arrival<'_>, version: Option<Version>) -> Vec<&'static
     let rows = match arrival {
         Arrival::ClientLine(line) => client(line, version),
         Arrival::CodexLine { line, .. } => codex(line),
-        Arrival::ClientOversized
+        Arrival::ClientOversized(_)
         | Arrival::ClientEof
         | Arrival::CodexOversized { .. }
         | Arrival::CodexNotStarted { .. }

@@ -1,12 +1,13 @@
 //! One step of a trace, read back.
 
-use super::{reach, settings, survey, watch};
+use super::{oversized, reach, settings, survey, watch};
 use crate::bridge::arrival::Arrival;
 use crate::core::codex::Preset;
 use crate::core::ids::{Generation, SessionId, StopId, Tick, WatchId};
 use crate::core::input::{Found, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use crate::core::vitals::WatchReport;
+use crate::envelope::remains::Remains;
 use crate::redact::unread::{Unread, Wrong};
 use crate::transport::CODEX_LINE_MAX;
 use base64::Engine;
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 /// `{"seq":n,"at":ms,"in":{…},"rule":["…"],"out":[{…}],"note":["…"]}`.
 ///
 /// `in` is one of `client` (a message), `client_unread` (`bytes`, `wrong` and perhaps `column` of a line
-/// that is none), `client_oversized`, `client_eof`, `codex` (with `generation`; `codex_unread`),
+/// that is none), `client_oversized` (`id`, `method` and `answer`, as far as they are known), `client_eof`, `codex` (with `generation`; `codex_unread`),
 /// `codex_oversized`, `codex_not_started`, `codex_died`, `deadline` (its reason), `client_queue`
 /// (`high` or `low`), `swept`, `stop` (`{"id":n,"report":…}`: `signalled` has `with` and `members`,
 /// `gone` and `left` have counts, `not_found` nothing), `surveyed` (`session` and `found`), `watched`
@@ -50,7 +51,7 @@ pub enum Received {
         unread: Unread,
         line: Vec<u8>,
     },
-    ClientOversized,
+    ClientOversized(Remains),
     ClientEof,
     CodexLine {
         generation: Generation,
@@ -171,7 +172,7 @@ impl Received {
     pub fn arrival(&self) -> Arrival<'_> {
         match self {
             Self::ClientLine(line) | Self::ClientUnread { line, .. } => Arrival::ClientLine(line),
-            Self::ClientOversized => Arrival::ClientOversized,
+            Self::ClientOversized(remains) => Arrival::ClientOversized(remains),
             Self::ClientEof => Arrival::ClientEof,
             Self::CodexLine { generation, line } | Self::CodexUnread { generation, line, .. } => {
                 Arrival::CodexLine { generation: *generation, line }
@@ -220,7 +221,7 @@ fn received(text: &str) -> Result<Received, StepError> {
             let generation = generation.ok_or(NO_GENERATION)?;
             Ok(Received::CodexUnread { generation, unread, line: unread.stand_in() })
         }
-        "client_oversized" => Ok(Received::ClientOversized),
+        "client_oversized" => Ok(Received::ClientOversized(oversized::remains(value))),
         "client_eof" => Ok(Received::ClientEof),
         "codex_text" => codex_line(text_of(value)?.into(), generation),
         "codex_base64" => codex_line(STANDARD.decode(text_of(value)?)?, generation),

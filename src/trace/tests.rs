@@ -4,10 +4,11 @@ use crate::bridge::arrival::Arrival;
 use crate::bridge::departure::{Departure, Note};
 use crate::core::codex::Preset;
 use crate::core::effect::{Anomaly, StopAct};
-use crate::core::ids::{Generation, ItemId, SessionId, StopId, ThreadId, Tick, WatchId};
+use crate::core::ids::{Generation, ItemId, RequestId, SessionId, StopId, ThreadId, Tick, WatchId};
 use crate::core::input::{Found, Gentle, Pressure, StopReport, SweepReport};
 use crate::core::settings::Settings;
 use crate::core::vitals::{Vitals, WatchAct, WatchReport};
+use crate::envelope::remains::Remains;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -46,10 +47,19 @@ fn every_arrival_comes_back_as_it_was() {
         age: 60,
         line: "npm run dev".to_owned(),
     }];
+    let unknown = Remains::default();
+    let request = Remains {
+        id: Some(RequestId::Text("a".into())),
+        method: Some("session/prompt".to_owned()),
+        is_answer: false,
+    };
+    let answer = Remains { id: Some(RequestId::Number(3)), method: None, is_answer: true };
     let arrivals = [
         Arrival::ClientLine(br#"{"z":1,"a":1.50,"method":"x"}"#),
         Arrival::ClientLine(b"null"),
-        Arrival::ClientOversized,
+        Arrival::ClientOversized(&unknown),
+        Arrival::ClientOversized(&request),
+        Arrival::ClientOversized(&answer),
         Arrival::ClientEof,
         Arrival::CodexLine { generation: ONE, line: br#"{"id":1,"result":{}}"# },
         Arrival::CodexOversized { generation: Generation(2) },
@@ -81,9 +91,9 @@ fn every_arrival_comes_back_as_it_was() {
     let steps = read(&path).unwrap();
     let back: Vec<Arrival<'_>> = steps.iter().map(arrival).collect();
     assert_eq!(back, arrivals);
-    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=25).collect::<Vec<_>>());
+    assert_eq!(steps.iter().map(|step| step.seq).collect::<Vec<_>>(), (1..=27).collect::<Vec<_>>());
     assert!(steps.iter().all(|step| step.at == Tick(5)));
-    assert_eq!(steps[9].input, Received::Deadline { reason: "flush output".to_owned() });
+    assert_eq!(steps[11].input, Received::Deadline { reason: "flush output".to_owned() });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // An MCP server on stdio. usage: node tools.mjs [mute]; a mute one never answers anything.
 // Its tools: `wipe` says of itself that it destroys, `hang` reads only and never answers, `paint` reads only, tells
-// how far it is and answers with an image.
+// how far it is and answers with an image, `list` reads only and answers with a link, a resource and a sound.
 import { createInterface } from "node:readline";
 
 const [mode] = process.argv.slice(2);
@@ -10,6 +10,7 @@ const tools = [
   { name: "wipe", description: "Wipes a path", inputSchema: schema, annotations: { readOnlyHint: false, destructiveHint: true } },
   { name: "hang", description: "Never answers", inputSchema: schema, annotations: { readOnlyHint: true, openWorldHint: false } },
   { name: "paint", description: "Paints", inputSchema: schema, annotations: { readOnlyHint: true, openWorldHint: false } },
+  { name: "list", description: "Lists", inputSchema: schema, annotations: { readOnlyHint: true, openWorldHint: false } },
 ];
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
@@ -22,6 +23,14 @@ function call({ name, arguments: args, _meta }) {
     case "paint":
       say({ method: "notifications/progress", params: { progressToken: _meta?.progressToken, progress: 1, total: 2, message: "mixing colours" } });
       return { content: [{ type: "text", text: "painted" }, { type: "image", data: pixel, mimeType: "image/png" }] };
+    case "list":
+      return {
+        content: [
+          { type: "resource_link", uri: "file:///x/a.md", name: "a.md" },
+          { type: "resource", resource: { uri: "mem:1", mimeType: "text/plain", text: "its text" } },
+          { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+        ],
+      };
     default:
       return undefined;
   }

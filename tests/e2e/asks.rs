@@ -7,6 +7,7 @@ use testkit::home::Config;
 use testkit::model::{Call, Script, call, exec, say};
 
 use crate::session::Session;
+use crate::shown::titled;
 use crate::stage::{Casting, Stage, play_with};
 
 in_both_versions!(
@@ -14,6 +15,7 @@ in_both_versions!(
     more_permissions_for_the_session,
     more_permissions_refused,
     a_question_in_a_form,
+    a_question_in_buttons,
     a_secret,
     questions_that_nothing_waits_for,
 );
@@ -152,6 +154,48 @@ async fn a_question_in_a_form(version: Version) {
         assert_eq!(form["requestedSchema"]["properties"]["q"]["oneOf"][1]["const"], "B", "{form}");
         let told = told(stage, "question")?;
         assert!(told.contains("\"B\"") && told.contains("or C"), "the model heard {told}");
+        let shown = titled(&session, 0, "Ask the user");
+        assert_eq!(shown["status"], "completed", "{shown}");
+        let asked = "**Pick:** Which one?\n- A: first\n- B: second";
+        assert_eq!(first_content(&session, "question"), asked);
+        assert_eq!(shown["content"][0]["content"]["text"], format!("{asked}\n\n**Answer:** B, or C"));
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The text in a call when it was told first.
+fn first_content(session: &Session<'_>, call: &str) -> String {
+    session.client.look(|it| {
+        let mut its = it.updates(&session.id, 0).filter(|(_, it)| it["toolCallId"] == call);
+        its.next()
+            .and_then(|(_, it)| it["content"][0]["content"]["text"].as_str())
+            .unwrap_or_default()
+            .to_owned()
+    })
+}
+
+/// A client without forms is asked by permissions, and dismisses one: the model goes on without an answer.
+async fn a_question_in_buttons(version: Version) {
+    play_with(asking, async |stage| {
+        let mut casting = with_forms(version);
+        casting.capabilities["elicitation"] = Value::Null;
+        let client = stage.client(casting).await?;
+        let session = stage.open(&client).await?;
+        for (answer, shown) in [("allow_once", "**Answer:** A"), ("cancelled", "*Not answered.*")] {
+            policy(&session, answer).await?;
+            let script = Script::new().step(question(false).id(answer)).step(say("Thanks."));
+            session.turn(&script.prompt("ask")).await?;
+            assert_eq!(session.final_status(answer).await?, "completed");
+            let last = session.client.look(|it| {
+                let its = it.updates(&session.id, 0).filter(|(_, it)| it["toolCallId"] == answer);
+                its.last().map(|(_, it)| it["content"][0]["content"]["text"].clone())
+            });
+            let text = last.as_ref().and_then(Value::as_str).unwrap_or_default();
+            assert!(text.starts_with("**Pick:** Which one?") && text.ends_with(shown), "{text}");
+        }
         session.at_rest().await?;
         client.end().await?;
         Ok(())
@@ -171,6 +215,8 @@ async fn a_secret(version: Version) {
         let is_form = |it: &crate::seen::Message| it.body["method"] == "elicitation/create";
         assert!(!client.look(|it| it.wire.iter().any(is_form)), "it is asked for");
         assert!(told(stage, "question")?.contains("\"answers\":[]"));
+        let shown = titled(&session, 0, "Ask the user");
+        assert!(shown.to_string().contains("Not asked: the answer is a secret"), "{shown}");
         session.at_rest().await?;
         client.end().await?;
         Ok(())

@@ -9,7 +9,7 @@ use testkit::model::{Action, Script, custom, say};
 use crate::session::Session;
 use crate::stage::{Casting, play};
 
-in_both_versions!(edits_are_shown_as_diffs);
+in_both_versions!(edits_are_shown_as_diffs, odd_files);
 
 async fn edits_are_shown_as_diffs(version: Version) {
     play(async |stage| {
@@ -62,6 +62,61 @@ async fn edits_are_shown_as_diffs(version: Version) {
         client.call("resume", args).await?;
         let replayed = [content(&session, from, "small"), content(&session, from, "large")];
         assert!(replayed == live, "a replay shows the same: {:?}", replayed[0]);
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Without a newline at the end, with the line ends of Windows, with bytes that no editor shows, under odd names.
+/// A binary file Codex does not patch at all: its model is told so, and there is no item.
+async fn odd_files(version: Version) {
+    play(async |stage| {
+        let dir = stage.home.workspace();
+        fs::write(dir.join("end.txt"), "no newline")?;
+        fs::write(dir.join("dos.txt"), "a\r\nb\r\n")?;
+        fs::write(dir.join("bin.dat"), b"\xff\xfe\0one\n")?;
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let patch = |body: &str| format!("*** Begin Patch\n{body}\n*** End Patch");
+        let cases = [
+            ("end", "*** Update File: end.txt\n@@\n-no newline\n+with"),
+            ("dos", "*** Update File: dos.txt\n@@\n a\n-b\n+c"),
+            ("nul", "*** Add File: nul.dat\n+a\0b\u{1b}[31m"),
+            ("name", "*** Add File: a b\u{e9}.txt\n+x"),
+            ("bin", "*** Update File: bin.dat\n@@\n-one\n+two"),
+        ];
+        let mut script = Script::new();
+        for (id, body) in cases {
+            script = script.step(Action::from(custom("apply_patch", patch(body)).id(id)));
+        }
+        let turn = session.turn(&script.step(say("edited")).prompt("go")).await?;
+        let path = |name: &str| json!(dir.join(name));
+        let files = [
+            ("end", "end.txt", Some("no newline"), "with\n"),
+            ("dos", "dos.txt", Some("a\r\nb\r\n"), "a\r\nc\r\n"),
+            ("nul", "nul.dat", None, "a\0b\u{1b}[31m\n"),
+            ("name", "a b\u{e9}.txt", None, "x\n"),
+        ];
+        for (id, name, old, new) in files {
+            assert_eq!(fs::read_to_string(dir.join(name))?, new, "{name}");
+            assert_eq!(session.final_status(id).await?, "completed", "{name}");
+            let shown = content(&session, turn.from, id).swap_remove(0);
+            match version {
+                Version::V1 => {
+                    assert_eq!(shown["path"], path(name));
+                    assert_eq!((&shown["oldText"], &shown["newText"]), (&json!(old), &json!(new)), "{name}");
+                }
+                Version::V2 => {
+                    let operation = if old.is_some() { "modify" } else { "add" };
+                    let change = &shown["changes"][0];
+                    assert_eq!((&change["path"], &change["operation"]), (&path(name), &json!(operation)));
+                }
+            }
+        }
+        assert_eq!(content(&session, turn.from, "bin"), Vec::<Value>::new());
+        assert_eq!(fs::read(dir.join("bin.dat"))?, b"\xff\xfe\0one\n");
+        session.at_rest().await?;
         client.end().await?;
         Ok(())
     })

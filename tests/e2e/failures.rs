@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::model::{Action, Script, Step, say};
 
+use crate::seen::Dir;
 use crate::session::{Session, Turn};
 use crate::stage::{Casting, play, play_with};
 
 in_both_versions!(
     every_failure_is_told,
+    a_key_is_shown_to_nobody,
     an_outage_is_one_line,
     limits_are_told_once,
     what_codex_does_not_take
@@ -46,9 +48,16 @@ fn cases() -> Vec<Case> {
             Some(401),
             "refused the sign-in; sign in again",
         ),
-        case(http(403, "x", None), -32603, http_failed, Some(403), "The model cannot be reached: "),
+        case(http(403, "x", None), -32603, http_failed, Some(403), "provider refused the request: "),
         case(http(404, "x", Some("model_not_found")), -32603, "modelNotFound", None, "does not exist"),
         case(http(400, "x", None), -32603, "other", None, "scripted"),
+        case(
+            Action::http_body(400, json!({"detail": "not with this account"})).into(),
+            -32603,
+            "other",
+            None,
+            "not with this account",
+        ),
         case(http(429, "x", None), -32603, "responseTooManyFailedAttempts", Some(429), "Too many requests"),
         case(
             http(429, "usage_limit_reached", None),
@@ -86,10 +95,44 @@ async fn every_failure_is_told(version: Version) {
             assert_eq!(error["data"].get("httpStatusCode"), case.status.map(Value::from).as_ref(), "{error}");
             let message = error["message"].as_str().unwrap_or_default();
             assert!(message.contains(case.says), "{error}");
+            assert!(!message.contains(['{', '}']), "JSON is nothing to read: {message}");
             session.at_rest().await?;
         }
         let after = session.turn(&Script::new().step(say("Again.")).prompt("and now?")).await?;
         assert_eq!(session.text(after.from), "Again.");
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Some providers quote the key that they refuse. It goes to the model provider, and to nobody else.
+async fn a_key_is_shown_to_nobody(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let key = "sk-proj-0123456789abcdefghij";
+        for status in [400, 401, 403] {
+            let quoted =
+                json!({"message": format!("Incorrect API key provided: {key}."), "code": "invalid_api_key"});
+            let step = Step::from(Action::http_body(status, json!({"error": quoted})));
+            let turn = session.prompt(&Script::new().step(step).prompt("go"));
+            let error = error(&session, &turn, version).await?;
+            assert!(
+                error["message"].to_string().contains("Incorrect API key provided: [redacted]"),
+                "{error}"
+            );
+            session.at_rest().await?;
+        }
+        let shown = client.look(|it| {
+            let told =
+                it.wire.iter().filter(|it| it.dir == Dir::FromAdapter && it.body.to_string().contains(key));
+            // The prompt with the script is the user's own.
+            told.filter(|it| !it.body.to_string().contains("@@SCRIPT"))
+                .map(|it| it.body.clone())
+                .collect::<Vec<_>>()
+        });
+        assert!(shown.is_empty(), "{shown:?}");
         client.end().await?;
         Ok(())
     })

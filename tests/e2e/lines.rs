@@ -15,6 +15,8 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
         // What the SDK says about an error that belongs to none of its requests.
         client.expect_fault("unknown request");
         client.expect_fault("Invalid message");
+        // The request that is too long was written past it.
+        client.expect_fault("no request \"mine\" is open");
         let session = stage.open(&client).await?;
         let dev = "n=0; until [ -e end-dev ]; do n=$((n + 1)); echo tick $n; sleep 0.05; done";
         let script = Script::new().step(exec(dev).id("dev").yield_ms(300)).step(say("It runs."));
@@ -32,10 +34,15 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
         for line in bad {
             client.garbage(line).await?;
         }
-        let mut huge = br#"{"jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": ""#.to_vec();
-        huge.resize((32 << 20) + 100_000, b'x');
-        huge.extend(b"\"}\n");
-        client.garbage(&huge).await?;
+        // Of the second one nothing tells what it was.
+        for head in
+            [r#"{"jsonrpc": "2.0", "id": "mine", "method": "session/prompt", "params": ""#, r#"{"x": ""#]
+        {
+            let mut huge = head.as_bytes().to_vec();
+            huge.resize((32 << 20) + 100_000, b'x');
+            huge.extend(b"\"}\n");
+            client.garbage(&huge).await?;
+        }
         let n_errors = bad.len() + 1;
         let codes = client
             .wait("an error for each bad line", |it| {
@@ -45,6 +52,14 @@ async fn bad_lines_while_a_terminal_runs(version: Version) {
             .await?;
         let wanted = [-32700, -32700, -32600, -32600, -32700, -32600, -32600, -32600];
         assert_eq!(codes, wanted.map(|it| json!(it)));
+
+        let answered =
+            client.look(|it| it.wire.iter().find(|it| it.body["id"] == "mine").map(|it| it.body.clone()));
+        assert_eq!(
+            answered.map(|it| it["error"]["code"].clone()),
+            Some(json!(-32600)),
+            "the request is answered"
+        );
 
         // Everything works on.
         client.call("list", json!({})).await?;

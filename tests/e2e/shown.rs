@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::home::Config;
 use testkit::model::{Action, Script, call, exec, say};
 
 use crate::session::Session;
@@ -17,7 +16,7 @@ in_both_versions!(
     a_tool_of_a_server,
     what_a_command_does,
     a_plan_with_its_reason,
-    hooks,
+    a_plan_that_is_talked_over,
     an_approval_reviewed,
 );
 
@@ -49,7 +48,7 @@ fn calls(session: &Session<'_>, from: usize) -> Vec<Value> {
 }
 
 /// The one call whose title begins so.
-fn titled(session: &Session<'_>, from: usize, title: &str) -> Value {
+pub(crate) fn titled(session: &Session<'_>, from: usize, title: &str) -> Value {
     let all = calls(session, from);
     let mut its = all.iter().filter(|it| it["title"].as_str().is_some_and(|it| it.starts_with(title)));
     match (its.next(), its.next()) {
@@ -89,14 +88,17 @@ async fn a_tool_of_a_server(version: Version) {
     play_with(asking, async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = open_with_tools(stage, &client, &[]).await?;
-        let turn = session
-            .turn(&Script::new().step(tool("paint", "paint")).step(say("Done.")).prompt("paint"))
-            .await?;
+        let script = Script::new().step(tool("paint", "paint")).step(tool("list", "list")).step(say("Done."));
+        let turn = session.turn(&script.prompt("paint")).await?;
         let call = titled(&session, turn.from, "paint (tools)");
         let content = &call["content"];
         assert_eq!(content[0]["content"]["text"], "painted", "{call}");
         let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
         assert_eq!(content[1]["content"], image, "{call}");
+        let call = titled(&session, turn.from, "list (tools)");
+        // A sound Codex itself leaves out, where the model cannot hear it.
+        let text = call["content"][0]["content"]["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("[a.md](file:///x/a.md)\nits text\n") && text.contains("audio"), "{call}");
         client.end().await?;
         Ok(())
     })
@@ -107,7 +109,7 @@ async fn what_a_command_does(version: Version) {
     play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        std::fs::create_dir(stage.home.workspace().join("src"))?;
+        std::fs::create_dir_all(stage.home.workspace().join("src/deep"))?;
         let file = stage.home.workspace().join("src/main.rs");
         std::fs::write(&file, "fn main() {}\n")?;
         let script = Script::new()
@@ -115,6 +117,14 @@ async fn what_a_command_does(version: Version) {
             .step(exec("rg main src").id("search"))
             .step(exec("ls src").id("list"))
             .step(exec("true && echo 1").id("run"))
+            .step(exec("nl -ba src/main.rs | sed -n '1,7p'").id("lines"))
+            .step(exec("rg main src/deep; true").id("deep"))
+            .step(exec("cd src && ls deep").id("cd"))
+            .step(
+                exec("sed -n 3p main.rs")
+                    .workdir(stage.home.workspace().join("src").display().to_string())
+                    .id("workdir"),
+            )
             .step(say("Read."));
         let turn = session.turn(&script.prompt("read")).await?;
         let all = calls(&session, turn.from);
@@ -124,9 +134,22 @@ async fn what_a_command_does(version: Version) {
             ("Search src for main", "search"),
             ("List src", "search"),
             ("true && echo 1", "execute"),
+            ("Read src/main.rs", "read"),
+            ("Search src/deep for main", "search"),
+            ("List deep", "search"),
+            ("Read main.rs", "read"),
         ];
         assert_eq!(told, expected.map(|(title, kind)| (json!(title), json!(kind))));
-        assert_eq!(all[0]["locations"][0]["path"], json!(file));
+        let place = |n: usize| {
+            let places = all[n]["locations"].as_array().cloned().unwrap_or_default();
+            places.iter().map(|it| (it["path"].clone(), it["line"].as_u64())).collect::<Vec<_>>()
+        };
+        let src = json!(stage.home.workspace().join("src"));
+        assert_eq!(place(0), [(json!(file), None)]);
+        assert_eq!((place(1), place(2)), (vec![(src.clone(), None)], vec![(src, None)]));
+        assert_eq!((place(4), place(7)), (vec![(json!(file), Some(1))], vec![(json!(file), Some(3))]));
+        // Codex names `deep` alone, and follows no `cd` for what is listed.
+        assert_eq!(place(6), []);
         client.end().await?;
         Ok(())
     })
@@ -162,39 +185,47 @@ async fn a_plan_with_its_reason(version: Version) {
     .await;
 }
 
-/// What Codex calls the hook below in `hooks/list`: somebody looked at it and trusts it.
-const TRUSTED: &str = "sha256:fb5be3a0fb8dca4a81345d16e318533291aabd9197e4d4dac54e325a18f5c28d";
-
-fn hooked(config: Config) -> Config {
-    config.feature("hooks = true").tables(
-        r#"[[hooks.UserPromptSubmit]]
-[[hooks.UserPromptSubmit.hooks]]
-type = "command"
-command = "echo '{\"systemMessage\": \"mind the gap\"}'"
-statusMessage = "Checking the prompt"
-"#,
-    )
-}
-
-async fn hooks(version: Version) {
-    play_with(hooked, async |stage| {
-        let config = stage.home.codex_home().join("config.toml");
-        let mut text = std::fs::read_to_string(&config)?;
-        text += &format!(
-            "\n[hooks.state.\"{}:user_prompt_submit:0:0\"]\ntrusted_hash = \"{TRUSTED}\"\n",
-            config.display()
-        );
-        std::fs::write(&config, text)?;
+/// The text of a plan, between what is said around it; in a replay, too.
+async fn a_plan_that_is_talked_over(version: Version) {
+    play(async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        let turn = session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
-        let hook = titled(&session, turn.from, "Hook on a prompt: Checking the prompt");
-        assert_eq!(hook["status"], "completed", "{hook}");
-        assert!(hook["content"].to_string().contains("mind the gap"), "{hook}");
+        let said = "Before.\n<proposed_plan>\n# Plan\n1. one\n2. two\n</proposed_plan>\nAfter.";
+        let script = Script::new().step(say(said));
+        let turn = session.prompt(&format!("/plan {}", script.prompt("the move")));
+        session.finish(&turn).await?;
+        let live = messages(&session, turn.from);
+        let texts: Vec<&str> = live.iter().map(|(_, text)| text.trim()).collect();
+        assert_eq!(texts, ["Before.\nAfter.", "# Plan\n1. one\n2. two"], "{live:?}");
+        session.close().await?;
+        let from = client.look(|it| it.wire.len());
+        let args = json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": true});
+        client.call("resume", args).await?;
+        assert_eq!(messages(&session, from), live);
         client.end().await?;
         Ok(())
     })
     .await;
+}
+
+/// The agent's messages in the order in which they began, by their ids.
+fn messages(session: &Session<'_>, from: usize) -> Vec<(String, String)> {
+    let mut messages: Vec<(String, String)> = Vec::new();
+    session.client.look(|it| {
+        for (_, update) in it.updates(&session.id, from) {
+            let (Some(id), "agent_message_chunk") =
+                (update["messageId"].as_str(), update["sessionUpdate"].as_str().unwrap_or_default())
+            else {
+                continue;
+            };
+            let text = update["content"]["text"].as_str().unwrap_or_default();
+            match messages.iter_mut().find(|(known, _)| known == id) {
+                Some((_, all)) => all.push_str(text),
+                None => messages.push((id.to_owned(), text.to_owned())),
+            }
+        }
+    });
+    messages
 }
 
 async fn an_approval_reviewed(version: Version) {

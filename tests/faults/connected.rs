@@ -385,3 +385,19 @@ fn a_thread_that_others_have_loaded_is_joined_as_it_is() {
     rig.pass(0, &json!([listed("dev", "7")]));
     rig.want(rig.answer("res").is_some_and(|it| it["error"].is_null()), "it is resumed");
 }
+
+#[test]
+fn what_another_client_is_asked_is_left_to_it() {
+    for version in [1, 2] {
+        for (is_shared, mut rig) in [(true, Rig::connected(version)), (false, Rig::open(version))] {
+            rig.prompt("p1");
+            rig.started("A");
+            for (id, method) in [(900, "item/tool/call"), (901, "attestation/generate")] {
+                let params = json!({"threadId": SESSION, "turnId": "A", "callId": "i", "tool": "t"});
+                rig.codex(json!({"id": id, "method": method, "params": params}));
+                rig.want(rig.refused(id) != is_shared, "a refusal is the answer for everybody");
+                rig.want(rig.answered(id).is_empty(), "there is no answer");
+            }
+        }
+    }
+}

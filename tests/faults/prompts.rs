@@ -86,3 +86,27 @@ fn a_turn_that_ends_before_its_start_is_answered_owes_its_prompt_an_answer() {
         rig.want(rig.is_called("turn/start"), "the next prompt waits for the last one");
     }
 }
+
+/// Codex runs a turn for it, in which no message comes: only the hook says why.
+#[test]
+fn a_prompt_that_a_hook_blocks_is_answered_with_its_words() {
+    for version in [1, 2] {
+        for (status, words) in [("blocked", true), ("completed", false)] {
+            let mut rig = Rig::open(version);
+            rig.prompt("p");
+            let start = rig.call("turn/start");
+            rig.codex(json!({"id": start["id"], "result": {"turn": {"id": "A"}}}));
+            rig.notify("turn/started", json!({"turn": {"id": "A", "status": "inProgress"}}));
+            let entries = json!([{"kind": "feedback", "text": "not on a Sunday"}]);
+            let run =
+                json!({"id": "h", "eventName": "userPromptSubmit", "status": status, "entries": entries});
+            rig.notify("hook/completed", json!({"turnId": "A", "run": run}));
+            rig.done("A", "completed");
+            rig.pass(0, &json!([]));
+            let answer = rig.answer("p").unwrap_or_default();
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            rig.want(message.contains("not on a Sunday") == words, "it is not what the hook said");
+            rig.want(message.contains("without showing") != words, "it is not what happened");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use crate::core::request::{
     Archived, Instructions, McpServer, McpTransport, OptionInput, Place, PromptPart, Reply, Request, Shelf,
     Version,
 };
+use crate::envelope::remains::Remains;
 use agent_client_protocol_schema::{v1, v2};
 use serde_json::{Value, json};
 
@@ -402,8 +403,39 @@ fn broken_lines_are_answered_without_an_id() {
             assert_eq!((&reply["error"]["code"], &reply["id"]), (&json!(code), &Value::Null));
         }
     }
-    let reply: Value = serde_json::from_str(&fresh().oversized(16)).unwrap();
-    assert_eq!((&reply["error"]["code"], &reply["id"]), (&json!(-32600), &Value::Null));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_answered_as_far_as_it_is_known() {
+    let known = |id: Option<i64>, method: Option<&str>, is_answer| Remains {
+        id: id.map(RequestId::Number),
+        method: method.map(str::to_owned),
+        is_answer,
+    };
+    let (prompt, cancel) = (Some("session/prompt"), Some("session/cancel"));
+    let cases = [
+        (known(None, None, false), Value::Null),
+        (known(Some(7), prompt, false), json!(7)),
+        (known(None, cancel, false), Value::Null),
+        (known(Some(7), None, false), Value::Null),
+        (known(Some(7), prompt, true), Value::Null),
+    ];
+    for (remains, id) in cases {
+        let mut edge = greeted(HELLO_V2);
+        let Read::Reply(reply) = edge.oversized(&remains, 16) else { panic!("{remains:?} is answered") };
+        super::wire::assert_error_valid(&reply);
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!((&reply["error"]["code"], &reply["id"]), (&json!(-32600), &id), "{remains:?}");
+        assert_eq!(reply.to_string().contains("session/prompt"), id == json!(7), "{reply}");
+    }
+    // Its id is in use: an answer would settle the other request.
+    let mut edge = greeted(HELLO_V2);
+    let (_ticket, _) = ask_us(&mut edge, 7, "session/list", json!({}));
+    let Read::Reply(reply) = edge.oversized(&known(Some(7), prompt, false), 16) else { panic!("answered") };
+    assert!(reply.contains("\"id\":null"), "{reply}");
+    // An answer to nothing.
+    let read = edge.oversized(&known(Some(1), None, true), 16);
+    assert!(matches!(read, Read::Anomaly(Anomaly::UnknownAnswer { .. })), "{read:?}");
 }
 
 #[test]

@@ -7,13 +7,14 @@ use crate::core::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption
 use crate::core::effect::Anomaly;
 use crate::core::failure::Failure;
 use crate::core::fault::Fault;
-use crate::core::ids::{AskId, Json, MessageId, SessionId, TerminalId, ToolCallId};
+use crate::core::ids::{AskId, Json, MessageId, RequestId, SessionId, TerminalId, ToolCallId};
 use crate::core::input::FromClient;
 use crate::core::request::{FormAnswers, Reply, SessionEntry, SessionOpened};
 use crate::core::update::{
     CallContent, CallOpened, Command, ConfigOption, Diff, DiffOp, OpenStatus, OptionCategory, OptionValue,
     StopReason, ToolKind, Update,
 };
+use crate::envelope::remains::Remains;
 use serde_json::{Value, json};
 
 fn option(id: &'static str, category: OptionCategory, values: &[&str]) -> ConfigOption {
@@ -383,7 +384,8 @@ fn reply(edge: &mut Edge, id: Value, member: &str, value: Value) -> Read {
 fn answers_are_read() {
     let outcome = |value: Value| json!({ "outcome": value });
     let content = json!({ "name": "x", "n": 1 });
-    let accepted = Answer::Accepted(Some(FormAnswers(Json::trusted(content.to_string()))));
+    let fields = vec![("name".to_owned(), vec!["x".to_owned()]), ("n".to_owned(), vec!["1".to_owned()])];
+    let accepted = Answer::Accepted(Some(FormAnswers { json: Json::trusted(content.to_string()), fields }));
     let cases = [
         (
             permission(command()),
@@ -427,6 +429,21 @@ fn answers_are_read() {
                 None => assert!(matches!(answer, Answer::Failed { .. }), "{result}: {answer:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_a_failed_one() {
+    for hello in [HELLO_V1, HELLO_V2] {
+        let mut edge = greeted(hello);
+        asked(&mut edge, 1, &form(SCHEMA));
+        let remains = Remains { id: Some(RequestId::Number(1)), method: None, is_answer: true };
+        let Read::Input(FromClient::Answered { ask: AskId(1), answer: Answer::Failed { message } }) =
+            edge.oversized(&remains, 16)
+        else {
+            panic!("it is an answer");
+        };
+        assert_eq!(message, "the line is longer than 16 bytes");
     }
 }
 

@@ -54,7 +54,7 @@ struct WireReasoningDelta {
     thread_id: String,
     item_id: String,
     delta: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     content_index: u32,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn reasoning(params: &RawValue) -> Result<Event, Misfit> {
 struct WireInput {
     thread_id: String,
     item_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     stdin: String,
 }
 

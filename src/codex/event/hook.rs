@@ -3,8 +3,9 @@
 use crate::codex::bound::bounded;
 use crate::codex::misfit::{Misfit, decode_json};
 use crate::codex::place::one_line;
+use crate::codex::said::said;
 use crate::codex::tool::plain;
-use crate::core::codex::{Event, ItemStatus, ToolItem};
+use crate::core::codex::{Event, HOOK, ItemStatus, ToolItem};
 use crate::core::ids::{ItemId, ThreadId, TurnId};
 use crate::core::update::ToolKind;
 use serde::Deserialize;
@@ -25,7 +26,7 @@ struct WireRun {
     event_name: String,
     status: String,
     status_message: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     entries: Vec<WireEntry>,
 }
 
@@ -85,10 +86,10 @@ fn hook(run: WireRun, unstated: ItemStatus) -> ToolItem {
         _ => (unstated, ""),
     };
     let about = run.status_message.map(|it| format!(": {it}")).unwrap_or_default();
-    let lines: Vec<String> = run.entries.into_iter().map(|it| format!("{}: {}", it.kind, it.text)).collect();
+    let lines: Vec<_> = run.entries.iter().map(|it| said(&format!("{}: {}", it.kind, it.text))).collect();
     ToolItem {
         status,
         text: (!lines.is_empty()).then(|| bounded(lines.join("\n\n"))),
-        ..plain("hook", one_line(&format!("Hook {when}{verdict}{about}")), ToolKind::Other, unstated)
+        ..plain(HOOK, one_line(&format!("Hook {when}{verdict}{about}")), ToolKind::Other, unstated)
     }
 }

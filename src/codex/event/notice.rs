@@ -3,6 +3,7 @@
 use crate::codex::bound::bounded;
 use crate::codex::causes::causes;
 use crate::codex::misfit::{Misfit, decode_json};
+use crate::codex::said::{said, said_by_provider};
 use crate::core::codex::Event;
 use crate::core::fault::{Fault, FaultKind};
 use crate::core::ids::ThreadId;
@@ -40,7 +41,8 @@ impl WireTurnError<'_> {
     pub(in crate::codex) fn fault(self) -> Fault {
         let explained = self.misalignment.and_then(|it| it.detailed_explanation);
         let details = [self.additional_details, explained].into_iter().flatten().filter(|it| !it.is_empty());
-        let lines: Vec<String> = std::iter::once(self.message).chain(details).collect();
+        let lines: Vec<_> =
+            std::iter::once(self.message).chain(details).map(|it| said_by_provider(&it)).collect();
         let (kind, http_status) = self.codex_error_info.map(error_info).unwrap_or_default();
         Fault { kind, http_status, message: bounded(lines.join("\n")) }
     }
@@ -63,7 +65,7 @@ struct WireError<'a> {
     thread_id: Option<String>,
     #[serde(borrow)]
     error: WireTurnError<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     will_retry: bool,
 }
 
@@ -147,7 +149,7 @@ fn warn(thread: Option<String>, title: String, description: Option<String>) -> E
     Event::Notice {
         thread: thread.map(ThreadId::new),
         severity: Severity::Warning,
-        title: bounded(title),
-        description: description.map(bounded),
+        title: said(&title),
+        description: description.as_deref().map(said),
     }
 }

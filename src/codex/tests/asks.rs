@@ -274,20 +274,6 @@ fn questions_are_answered_by_id() {
         edge.answer(&REQUEST, &CodexAnswer::Questions(answers)),
         r#"{"id":0,"result":{"answers":{"q1":{"answers":["A"]}}}}"#
     );
-    let form = |text| questions().0.answer(&REQUEST, &CodexAnswer::QuestionForm(Json::trusted(text)));
-    assert_eq!(
-        form(r#"{"q1":["A","B"],"q2":"because","q3":null,"q4":7}"#),
-        r#"{"id":0,"result":{"answers":{"q1":{"answers":["A","B"]},"q2":{"answers":["because"]},"q3":{"answers":[]},"q4":{"answers":["7"]}}}}"#
-    );
-    assert_eq!(
-        form(r#"{"q1":"A","q1/other":"or C"}"#),
-        r#"{"id":0,"result":{"answers":{"q1":{"answers":["A","or C"]}}}}"#
-    );
-    assert_eq!(
-        form(r#"{"q1":"A","q1/other":"","q2":" "}"#),
-        r#"{"id":0,"result":{"answers":{"q1":{"answers":["A"]},"q2":{"answers":[]}}}}"#
-    );
-    assert_eq!(form("[]"), r#"{"id":0,"result":{"answers":{}}}"#);
 }
 
 #[test]

@@ -60,9 +60,15 @@ fn a_command_keeps_what_codex_says_of_it() {
 #[test]
 fn titles_of_commands_come_from_codexs_own_parse() {
     let read = |path: &str| json!({"type": "read", "command": "cat", "name": "n", "path": path});
-    let search =
-        |query: Value, path: Value| json!({"type": "search", "command": "rg", "query": query, "path": path});
-    let list = |path: Value| json!({"type": "listFiles", "command": "ls", "path": path});
+    let search = |query: Value, path: Value| {
+        let command =
+            format!("rg {} {}", query.as_str().unwrap_or_default(), path.as_str().unwrap_or_default());
+        json!({"type": "search", "command": command, "query": query, "path": path})
+    };
+    let list = |path: Value| {
+        let command = format!("ls {}", path.as_str().unwrap_or_default());
+        json!({"type": "listFiles", "command": command, "path": path})
+    };
     let unknown = json!({"type": "unknown", "command": "make"});
     let long = "x".repeat(500);
     let cases = [
@@ -84,7 +90,7 @@ fn titles_of_commands_come_from_codexs_own_parse() {
         let it = command(line, actions);
         assert_eq!((it.title.as_str(), it.kind), (title, kind), "{line}");
     }
-    let it = command("cat", json!([read("/w/a"), search(json!("q"), json!("./sub")), read("/w/a")]));
+    let it = command("cat", json!([read("/w/a"), search(json!("q"), json!("sub")), read("/w/a")]));
     let place = |path: &str| Location { path: path.to_owned(), line: None };
     assert_eq!(it.locations, [place("/w/a"), place("/w/sub")]);
 }
@@ -193,6 +199,27 @@ fn a_tool_call_carries_its_arguments_result_and_text() {
     let it = tool(json!({"type": "imageGeneration", "id": "i", "status": "completed", "result": "aGVsbG8=",
         "savedPath": "/w/i.png", "failure": null}));
     assert_eq!((it.output, it.locations.len()), (None, 1));
+}
+
+#[test]
+fn parts_of_every_kind_are_shown_or_named() {
+    let parts = json!([
+        {"type": "text", "text": "words"},
+        {"type": "resource_link", "uri": "file:///w/a.md", "name": "a.md"},
+        {"type": "resource_link", "uri": "https://a.b"},
+        {"type": "resource", "resource": {"uri": "mem:1", "text": "its text"}},
+        {"type": "resource", "resource": {"uri": "mem:2", "mimeType": "application/zip", "blob": "AAAA"}},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+        {"type": "newer"},
+        null,
+        {"type": "text", "text": null},
+    ]);
+    let it = tool(
+        json!({"type": "mcpToolCall", "id": "i", "server": "s", "tool": "t", "result": {"content": parts}}),
+    );
+    let shown = "words\n[a.md](file:///w/a.md)\n[https://a.b](https://a.b)\nits text\n\
+                 [resource application/zip mem:2; not shown]\n[audio audio/wav; not shown]";
+    assert_eq!(it.text.as_deref(), Some(shown));
 }
 
 #[test]

@@ -174,3 +174,66 @@ fn recordings_name_no_place_outside_their_own() {
         }
     }
 }
+
+/// Every object within `value`, by its pointer.
+fn objects(value: &Value, pointer: &str, found: &mut Vec<(String, Vec<String>)>) {
+    match value {
+        Value::Object(members) => {
+            found.push((pointer.to_owned(), members.keys().cloned().collect()));
+            for (name, member) in members {
+                objects(member, &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                objects(item, &format!("{pointer}/{n}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The message without this member, and with `null` in its place.
+fn without(message: &Value, pointer: &str, name: &str) -> [Value; 2] {
+    let (mut absent, mut null) = (message.clone(), message.clone());
+    absent.pointer_mut(pointer).and_then(Value::as_object_mut).expect("it is there").remove(name);
+    null.pointer_mut(pointer).expect("it is there")[name] = Value::Null;
+    [absent, null]
+}
+
+#[test]
+fn a_member_that_is_null_is_one_that_is_not_there() {
+    let mut kinds = BTreeSet::new();
+    let (mut n_tried, mut failures) = (0, BTreeSet::new());
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|it| it != "jsonl") {
+            continue;
+        }
+        replay(&path, |line, _| {
+            let message: Value = serde_json::from_str(line).unwrap();
+            let kind = format!("{} {}", message["method"], message["params"]["item"]["type"]);
+            if !message["id"].is_null() || message["method"].is_null() || !kinds.insert(kind.clone()) {
+                return;
+            }
+            let mut found = Vec::new();
+            objects(&message["params"], "/params", &mut found);
+            for (pointer, names) in found {
+                // What is handed on as it came differs as it came.
+                let is_raw = ["/params/item/arguments", "/params/item/result"]
+                    .iter()
+                    .any(|it| pointer.starts_with(it));
+                for name in names.into_iter().filter(|_| !is_raw) {
+                    let [absent, null] = without(&message, &pointer, &name)
+                        .map(|it| edge().read(it.to_string().as_bytes()).heard);
+                    n_tried += 1;
+                    if matches!(absent, Heard::Codex(_)) && absent != null {
+                        failures.insert(format!("{kind}: {pointer}/{name}"));
+                    }
+                }
+            }
+        });
+    }
+    assert!(n_tried > 500, "{n_tried} members");
+    assert!(failures.is_empty(), "{failures:#?}");
+}

@@ -19,7 +19,7 @@ const RECEIVERS_MAX: usize = 64;
 pub(super) struct WireCall<'a> {
     tool: String,
     status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     receiver_thread_ids: Vec<String>,
     prompt: Option<String>,
     #[serde(borrow)]
@@ -68,7 +68,7 @@ pub(super) fn decode_call(wire: WireCall<'_>, unstated: ItemStatus) -> ToolItem 
 pub(super) struct WireActivity {
     kind: String,
     agent_thread_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::codex::misfit::or_default")]
     agent_path: String,
     model: Option<String>,
 }

@@ -91,6 +91,9 @@ pub enum ItemStatus {
 pub(crate) const REVIEW: &str = "review";
 pub(crate) const REVIEW_STARTS: &str = "Start a review";
 
+/// Name of the call that shows a hook.
+pub(crate) const HOOK: &str = "hook";
+
 /// A tool call of no special kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolItem {

@@ -5,7 +5,7 @@ use crate::core::kept::{HistoryItem, HistoryTurn, Keeping};
 use crate::core::update::Update;
 
 /// Reads a history of turns `name@start: item@start …`, two items per page, and says what was asked and
-/// told, in order. `*` before an item makes it the user's message, and `~` one without a time.
+/// told, in order. `*` before an item makes it the user's message, `#` a plan, and `~` one without a time.
 fn read(history: &str) -> String {
     answered(history, |_| 0).join(" ")
 }
@@ -62,9 +62,10 @@ fn item(text: &str) -> HistoryItem {
         Some((name, at)) => (name, at.parse().ok()),
         None => (text, None),
     };
-    let kind = match name.starts_with('*') {
-        true => ItemKind::UserMessage { key: None, content: Vec::new() },
-        false => ItemKind::AgentMessage { text: String::new() },
+    let kind = match name.chars().next() {
+        Some('*') => ItemKind::UserMessage { key: None, content: Vec::new() },
+        Some('#') => ItemKind::Plan { text: String::new() },
+        Some(_) | None => ItemKind::AgentMessage { text: String::new() },
     };
     HistoryItem { turn: None, item: Item { id: ItemId::new(name), kind }, started, size: 10 }
 }
@@ -208,4 +209,12 @@ fn after_a_large_page_no_more_are_asked_for_than_fit() {
     let in_flight = [WINDOW_BYTES; 9].map(&mut answer);
     assert_eq!(in_flight, [7, 6, 5, 4, 3, 2, 1, 1, 1]);
     assert_eq!([WINDOW_BYTES / 3; 3].map(&mut answer), [2, 3, 3]);
+}
+
+#[test]
+fn a_plan_follows_the_message_in_which_it_stands() {
+    let told = |history: &str| read(history).replace("turns? ", "").replace("A? ", "");
+    assert_eq!(told("A@1: *p@1 #plan@5 message@5"), "*p message #plan");
+    assert_eq!(told("A@1: *p@1 #plan@5 message@6"), "*p #plan message");
+    assert_eq!(told("A@1: *p@1 other@5 #plan@5 message@5"), "*p other message #plan");
 }

@@ -148,7 +148,7 @@ impl Core {
         let is_there = |it: &&mut Session| it.is_open && it.closing.is_none();
         match asker.and_then(|asker| sessions.get_mut(&asker)).filter(is_there) {
             Some(it) => it.asked_by_child(&mut cx, request, ask, shown),
-            None => asks::refuse(&mut cx, request, "requests of threads that are no open session"),
+            None => asks::leave(&mut cx, request, "requests of threads that are no open session"),
         }
     }
 }

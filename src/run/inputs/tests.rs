@@ -12,14 +12,14 @@ use tokio_stream::StreamExt;
 
 fn show(event: &Event) -> String {
     match event {
-        Event::Client(Frame::Line(line)) => format!("client {}", String::from_utf8_lossy(line)),
+        Event::ClientLine(line) => format!("client {}", String::from_utf8_lossy(line)),
         Event::Child(FromChild::Frame { frame: Frame::Line(line), .. }) => {
             format!("codex {}", String::from_utf8_lossy(line))
         }
         Event::ClientEof => "eof".to_owned(),
         Event::Deadline => "deadline".to_owned(),
         Event::ClientQueue(pressure) => format!("{pressure:?}"),
-        Event::Client(_)
+        Event::ClientOversized(_)
         | Event::Child(_)
         | Event::NotStarted { .. }
         | Event::Swept { .. }
