@@ -9,12 +9,11 @@ use super::asked::{
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
-use super::items::Opening;
 use super::questions::SKIP;
 use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
-use super::subagents::asks::{Asker, BY_SUBAGENT};
-use super::update::{CallChange, FinalStatus, Severity, ToolKind};
+use super::subagents::asks::Asker;
+use super::update::{CallChange, FinalStatus, Severity};
 use crate::background::ledger::Call;
 use crate::background::standing::headline;
 
@@ -118,16 +117,7 @@ impl Session {
         if self.ledger.get(item).is_some() {
             return;
         }
-        let title = match &self.asker {
-            Some(_) => format!("{BY_SUBAGENT} asks: {title}"),
-            None => title.to_owned(),
-        };
-        let (kind, locations, content) = match self.asker.as_mut().and_then(|it| it.shown.take()) {
-            Some(it) => (it.kind, it.locations, it.content),
-            None => (ToolKind::Other, Vec::new(), Vec::new()),
-        };
-        let name = Some(name.to_owned());
-        let opening = Opening { name, title, kind, locations, content, input: None };
+        let opening = self.question_call(name, title);
         let turn = self.current_turn();
         self.open_tool(cx, &turn, item, opening);
         self.ask_calls.insert(item.clone());
@@ -141,10 +131,7 @@ impl Session {
     }
 
     pub(super) fn put(&mut self, cx: &mut Cx<'_>, mut open: OpenAsk, mut question: Ask) {
-        open.child.clone_from(&self.asker);
-        if open.child.is_some() {
-            question.said_by(BY_SUBAGENT);
-        }
+        self.says_who_asks(&mut open, &mut question);
         let ask = cx.desk.ask(&self.id);
         self.asks.insert(ask, open);
         cx.out.push(Effect::Ask { ask, session: self.id.clone(), question });
