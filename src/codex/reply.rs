@@ -179,10 +179,7 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
     let turn = newest.as_ref().filter(|it| it.runs()).map(WireTurn::id);
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
-        keeping: match wire.thread.history_mode.as_deref() {
-            Some("legacy") => Keeping::ByTurn,
-            Some(_) | None => Keeping::ByItem,
-        },
+        keeping: keeping(&wire.thread),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
         turn,
         over: newest.filter(|it| !it.runs()).map(|it| Box::new((it.id(), it.end()))),
@@ -206,13 +203,22 @@ fn entry(wire: WireThread<'_>) -> ThreadEntry {
         agent_nickname: wire.agent_nickname.clone(),
         source: wire.source,
     });
+    let keeping = keeping(&wire);
     ThreadEntry {
+        keeping,
         title: title(&wire),
         thread: ThreadId::new(wire.id),
         cwd: bounded(wire.cwd),
         updated_at: wire.updated_at,
         is_loaded: wire.status.is_some_and(|it| it.kind != "notLoaded"),
         descent: descent.parent.is_some().then(|| Box::new(descent)),
+    }
+}
+
+fn keeping(thread: &WireThread<'_>) -> Keeping {
+    match thread.history_mode.as_deref() {
+        Some("legacy") => Keeping::ByTurn,
+        Some(_) | None => Keeping::ByItem,
     }
 }
 
@@ -270,7 +276,7 @@ fn descent(wire: WireDescent<'_>) -> Descent {
         parent,
         nickname: wire.agent_nickname.or(nickname).map(bounded),
         name: path.map(bounded).as_deref().and_then(task_name),
-        cwd: wire.cwd,
+        cwd: bounded(wire.cwd),
     }
 }
 

@@ -6,11 +6,9 @@ use super::ask::{Answer, Ask};
 use super::asked::{OTHER, Question};
 use super::cx::Cx;
 use super::ids::ItemId;
-use super::items::Opening;
 use super::request::FormAnswers;
 use super::session::Session;
-use super::subagents::asks::BY_SUBAGENT;
-use super::update::{CallChange, CallContent, FinalStatus, ToolKind};
+use super::update::{CallChange, CallContent, FinalStatus};
 
 /// Most that is shown of what is asked, and of what was answered, in bytes.
 const MAX: usize = 64 << 10;
@@ -93,17 +91,9 @@ impl Session {
         if self.ledger.get(item).is_some() {
             return;
         }
-        let title = match &self.asker {
-            Some(_) => format!("{BY_SUBAGENT} asks: {title}"),
-            None => title.to_owned(),
-        };
-        let (kind, locations, about) = match self.asker.as_mut().and_then(|it| it.shown.take()) {
-            Some(it) => (it.kind, it.locations, it.content),
-            None => (ToolKind::Other, Vec::new(), Vec::new()),
-        };
-        let content = [about.clone(), content(asked.asked())].concat();
-        let name = Some(name.to_owned());
-        let opening = Opening { name, title, kind, locations, content, input: None };
+        let mut opening = self.question_call(name, title);
+        let about = opening.content.clone();
+        opening.content.extend(content(asked.asked()));
         let turn = self.current_turn();
         self.open_tool(cx, &turn, item, opening);
         self.ask_calls.insert(item.clone(), AskShown { about, asked });

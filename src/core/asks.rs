@@ -13,7 +13,7 @@ use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
 use super::questions::SKIP;
 use super::request::Version;
 use super::session::{AskKind, OpenAsk, Session};
-use super::subagents::asks::{Asker, BY_SUBAGENT};
+use super::subagents::asks::Asker;
 use super::update::{FinalStatus, Severity};
 use crate::background::ledger::Call;
 use crate::background::standing::headline;
@@ -116,10 +116,7 @@ impl Session {
     }
 
     pub(super) fn put(&mut self, cx: &mut Cx<'_>, mut open: OpenAsk, mut question: Ask) {
-        open.child.clone_from(&self.asker);
-        if open.child.is_some() {
-            question.said_by(BY_SUBAGENT);
-        }
+        self.says_who_asks(&mut open, &mut question);
         let question = question.headed();
         self.note_options(open.item.as_ref(), &question);
         let ask = cx.desk.ask(&self.id);

@@ -5,6 +5,7 @@
 use super::failure::Failure;
 use super::gateway::Gateway;
 use super::ids::{Json, MessageId, PromptKey, RequestId, SessionId, TerminalId, ThreadId, ToolCallId};
+use super::kept::Keeping;
 use super::sign_in::{SignIn, TerminalSignIn};
 use super::subagents::collab::Descent;
 use super::update::{Command, ConfigOption, StopReason};
@@ -264,6 +265,8 @@ pub struct ThreadEntry {
     pub cwd: String,
     pub title: Option<String>,
     pub updated_at: Option<i64>,
+    /// How its history is kept.
+    pub keeping: Keeping,
     /// Whether the app-server has it in memory: only then anything of it runs.
     pub is_loaded: bool,
     /// `None` where Codex says nothing of it.

@@ -64,7 +64,10 @@ impl Encoder {
         // Then the question has no other place; a command's only repeats the command.
         let is_question = matches!(permission.subject, Subject::Call(_)) && title != permission.title;
         content.extend(is_question.then(|| convert::text_content(&permission.title)));
-        content.extend(permission.description.as_deref().map(convert::text_content));
+        // The call may say it already.
+        let is_said = |it: &&str| view.is_some_and(|view| view.says(it));
+        let description = permission.description.as_deref().filter(|it| !is_said(it));
+        content.extend(description.map(convert::text_content));
         fields = fields.title(title);
         if !content.is_empty() {
             fields = fields.content(content);

@@ -47,6 +47,11 @@ impl CallView {
         }
     }
 
+    /// Whether the last content has this text.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.content.iter().any(|it| matches!(it, CallContent::Text(said) if said == text))
+    }
+
     /// Whether the last content names the call's terminal.
     pub(crate) fn has_terminal(&self) -> bool {
         self.content.iter().any(is_terminal)

@@ -2,14 +2,16 @@
 //!
 //! A subagent of a client that knows none, and what Codex does for a session by itself.
 
+use crate::core::ask::Ask;
 use crate::core::asked::CodexAsk;
 use crate::core::cx::Cx;
 use crate::core::ids::{ItemId, RequestId, ThreadId};
-use crate::core::session::Session;
-use crate::core::update::CallOpened;
+use crate::core::items::Opening;
+use crate::core::session::{OpenAsk, Session};
+use crate::core::update::{CallOpened, ToolKind};
 
 /// Who asks, for people.
-pub(in crate::core) const BY_SUBAGENT: &str = "A subagent";
+const BY_SUBAGENT: &str = "A subagent";
 
 /// A thread that asks in the session of another.
 #[derive(Clone, Debug)]
@@ -48,6 +50,26 @@ impl Session {
         let stand_in = |cx: &mut Cx<'_>| ItemId::new(format!("question-{}", cx.desk.next_key()));
         let item = ask.item_mut().map(|item| std::mem::replace(item, stand_in(cx)));
         self.asker = Some(Asker { thread, item, shown });
+    }
+
+    /// A call that is there for a question only. One of another thread shows what it is about there.
+    pub(in crate::core) fn question_call(&mut self, name: &str, title: &str) -> Opening {
+        let title = match &self.asker {
+            Some(_) => format!("{BY_SUBAGENT} asks: {title}"),
+            None => title.to_owned(),
+        };
+        let (kind, locations, content) = match self.asker.as_mut().and_then(|it| it.shown.take()) {
+            Some(it) => (it.kind, it.locations, it.content),
+            None => (ToolKind::Other, Vec::new(), Vec::new()),
+        };
+        Opening { name: Some(name.to_owned()), title, kind, locations, content, input: None }
+    }
+
+    pub(in crate::core) fn says_who_asks(&self, open: &mut OpenAsk, question: &mut Ask) {
+        open.child.clone_from(&self.asker);
+        if open.child.is_some() {
+            question.said_by(BY_SUBAGENT);
+        }
     }
 
     /// Whether a child waits for an answer about this item.

@@ -65,8 +65,10 @@ impl Core {
             if closed.is_empty() {
                 return;
             }
+            for id in &closed {
+                self.forget_unrestored(now, id, &closed, out);
+            }
             for id in closed {
-                self.forget_unrestored(now, &id, out);
                 if let Some(mut session) = self.sessions.remove(&id) {
                     self.subagents.forget(&id, &session.thread);
                     session.unwatch_all(&mut self.split(now, out).1);

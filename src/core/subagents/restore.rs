@@ -227,7 +227,7 @@ impl Core {
     }
 
     fn name(&mut self, now: Tick, entry: ThreadEntry, out: &mut Effects) {
-        let ThreadEntry { thread, descent, .. } = entry;
+        let ThreadEntry { thread, descent, keeping, .. } = entry;
         let Some(Descent { parent: Some(parent), nickname, name, cwd }) = descent.map(|it| *it) else {
             return;
         };
@@ -239,6 +239,7 @@ impl Core {
             if let Some(child) = self.sessions.get_mut(&id) {
                 child.tie = Tie::Unloaded;
                 child.history = History::Unread;
+                child.keeping = keeping;
             }
             self.with(now, &parent, out, |parent, _| parent.associate_child(&id, identity));
         }
@@ -339,8 +340,14 @@ impl Core {
     }
 
     /// A session whose resume came to nothing is none, and neither are its subagents.
-    pub(in crate::core) fn forget_unrestored(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
-        for id in self.tree(root).into_iter().filter(|id| id != root) {
+    pub(in crate::core) fn forget_unrestored(
+        &mut self,
+        now: Tick,
+        root: &SessionId,
+        closed: &[SessionId],
+        out: &mut Effects,
+    ) {
+        for id in self.tree(root).into_iter().filter(|id| !closed.contains(id)) {
             if let Some(mut session) = self.sessions.remove(&id) {
                 self.subagents.forget(&id, &session.thread);
                 session.unwatch_all(&mut self.split(now, out).1);

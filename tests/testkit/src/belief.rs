@@ -5,6 +5,7 @@
 mod fold;
 mod ledger;
 mod message;
+mod subagents;
 #[cfg(test)]
 mod tests;
 mod v1;
@@ -12,9 +13,10 @@ mod v2;
 
 use ledger::{Call, Ledger};
 use message::Message;
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use subagents::Subagent;
 
 /// Generation of ACP that the client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +58,6 @@ pub struct Belief {
     /// Subagents that were named since the resume of their session was asked for.
     coming_back: BTreeMap<String, BTreeSet<String>>,
     found: Findings,
-}
-
-/// What a subagent's own session was told of its state, and its parent's.
-#[derive(Debug, Default)]
-struct Subagent {
-    /// Told in its own session and not yet in its parent's, oldest first.
-    unmirrored: VecDeque<Value>,
-    mirrored: Value,
 }
 
 impl Belief {
@@ -375,80 +369,12 @@ impl Belief {
         }
     }
 
-    /// A subagent is named by its parent: for the first time, or again while its session comes back.
-    fn named(&mut self, parent: &str, child: &str) {
-        let is_asked =
-            |(_, call): (&str, &Call)| matches!(call.method.as_str(), "session/resume" | "session/load");
-        let root = match self.requests.of(parent).any(is_asked) {
-            true => Some(parent.to_owned()),
-            false => {
-                self.coming_back.iter().find(|(_, its)| its.contains(parent)).map(|(root, _)| root.clone())
-            }
-        };
-        let is_news = |root: String| self.coming_back.entry(root).or_default().insert(child.to_owned());
-        let comes_back = root.is_some_and(is_news);
-        if !comes_back && self.sessions.contains_key(child) {
-            return;
-        }
-        let mut session = self.fresh(if comes_back { Phase::Opening } else { Phase::Open });
-        let former = self.sessions.remove(child).filter(|_| comes_back);
-        if let (Some(Session { model: Model::V2(former), .. }), Model::V2(model)) =
-            (&former, &mut session.model)
-        {
-            model.comes_after(former);
-        }
-        session.former = former.map(Box::new);
-        self.sessions.insert(child.to_owned(), session);
-        if comes_back {
-            self.subagents.remove(child);
-        }
-    }
-
-    /// The resume of a session is answered: each of its subagents was told whole by then.
-    fn subagents_are_back(&mut self, call: &Call) {
-        for child in self.coming_back.remove(call.session()).unwrap_or_default() {
-            let Some(session) = self.sessions.get_mut(&child) else { continue };
-            session.phase = Phase::Open;
-            session.former = None;
-            if let Model::V2(model) = &mut session.model {
-                model.is_back(&mut self.found);
-            }
-        }
-    }
-
-    /// The resume of a session came to nothing: its subagents are what they were.
-    fn subagents_stay(&mut self, call: &Call) {
-        for child in self.coming_back.remove(call.session()).unwrap_or_default() {
-            let Some(session) = self.sessions.get_mut(&child) else { continue };
-            match session.former.take() {
-                Some(former) => *session = *former,
-                None => session.phase = Phase::Closed,
-            }
-        }
-    }
-
     fn fresh(&self, phase: Phase) -> Session {
         let model = match self.version {
             Version::V1 => Model::V1(v1::Session::default()),
             Version::V2 => Model::V2(v2::Session::default()),
         };
         Session { phase, model, former: None }
-    }
-}
-
-impl Subagent {
-    /// Its parent's session tells its state: that which its own session was told, in the same order.
-    fn mirror(&mut self, name: &str, state: &Value, found: &mut Findings) {
-        let quiet = json!({"state": "idle", "background": []});
-        let wanted = match self.unmirrored.pop_front() {
-            Some(state) => state,
-            None if self.mirrored.is_null() => quiet,
-            None => self.mirrored.clone(),
-        };
-        if *state != wanted {
-            found.add("mirror-differs", format!("{name}: {state} for {wanted}"));
-        }
-        self.mirrored = state.clone();
     }
 }
 
