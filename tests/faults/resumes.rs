@@ -375,51 +375,6 @@ fn a_command_without_an_end_in_the_history_has_ended() {
     rig.want(status == Some("failed"), "the call goes on");
 }
 
-/// Codex cannot read the thread of the resume under way.
-fn unreadable(rig: &mut Rig) {
-    let call = rig.call("thread/resume");
-    let message = "failed to read thread: thread-store internal error: rollout does not exist at /x";
-    rig.codex(json!({"id": call["id"], "error": {"code": -32603, "message": message}}));
-}
-
-#[test]
-fn what_codex_cannot_read_and_knows_is_told_as_damaged() {
-    for version in [1, 2] {
-        let mut rig = Rig::new(version);
-        rig.resume(true);
-        unreadable(&mut rig);
-        let entry = json!({"id": SESSION, "cwd": "/w", "preview": "x", "updatedAt": 1});
-        rig.ok("thread/list", json!({"data": [entry], "nextCursor": null}));
-        let answer = rig.answer("res").unwrap_or_default();
-        rig.want(answer["error"]["code"] == -32603, "another code");
-        rig.want(
-            answer["error"]["data"] == json!({"sessionId": SESSION, "reason": "damaged"}),
-            "another kind",
-        );
-    }
-}
-
-/// Its file goes first, and what Codex knows of it a moment later.
-#[test]
-fn what_is_being_deleted_is_gone_and_not_damaged() {
-    for version in [1, 2] {
-        let mut rig = Rig::new(version);
-        rig.request("gone", "session/delete", json!({"sessionId": SESSION}));
-        rig.resume(true);
-        unreadable(&mut rig);
-        let answer = rig.answer("res").unwrap_or_default();
-        rig.want(answer["error"]["code"] == -32002, "deleted here, and damaged");
-        rig.ok("thread/delete", json!({}));
-        // By somebody else.
-        let mut rig = Rig::new(version);
-        rig.resume(true);
-        unreadable(&mut rig);
-        rig.ok("thread/list", json!({"data": [], "nextCursor": null}));
-        let answer = rig.answer("res").unwrap_or_default();
-        rig.want(answer["error"]["code"] == -32002, "deleted elsewhere, and damaged");
-    }
-}
-
 /// A page of the names of these turns.
 fn turns(names: &[&str]) -> Value {
     let name = |it: &&str| json!({"id": it, "items": [], "itemsView": "notLoaded", "status": "completed"});
