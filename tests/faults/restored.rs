@@ -160,3 +160,19 @@ fn a_list_that_never_ends_is_left() {
         "it is not said",
     );
 }
+
+#[test]
+fn a_state_that_changes_meanwhile_is_told_by_itself_before_its_parent() {
+    let mut rig = joining(2);
+    joined(&mut rig);
+    rig.notify("turn/completed", json!({"threadId": CHILD, "turn": {"id": "CA", "status": "completed"}}));
+    rig.pass(10, &json!([listed("dev", "7")]));
+    rig.want(rig.answer("res").is_some(), "the resume is not answered");
+    let own = |it: &Value| is_of_child(it) && it["params"]["update"]["state"] == "idle";
+    let mirrored = |it: &Value| named(it) && it["params"]["update"]["state"]["state"] == "idle";
+    let (own, mirrored) = (rig.place(own), rig.place(mirrored));
+    rig.want(
+        own.is_some() && own < mirrored,
+        &format!("its own state at {own:?}, its parent's at {mirrored:?}"),
+    );
+}
