@@ -32,6 +32,7 @@ mod folded;
 mod forks;
 pub mod gateway;
 pub mod goals;
+mod grants;
 mod history;
 pub mod ids;
 pub mod input;
@@ -59,6 +60,7 @@ mod pieces;
 mod place;
 mod plan;
 mod probe;
+mod profiles;
 mod prompts;
 mod ps;
 mod questions;
@@ -89,6 +91,7 @@ pub mod update;
 pub mod vitals;
 mod waking;
 mod watching;
+mod withdrawn;
 
 use self::account::Account;
 use self::children::Children;
@@ -101,6 +104,7 @@ use self::limits::Limits;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
+use self::profiles::Profiles;
 use self::renewal::Renewals;
 use self::request::{ClientProfile, Shelf, TerminalDisplay, Ticket, Version};
 use self::session::Session;
@@ -120,6 +124,7 @@ pub struct Core {
     timers: Timers,
     desk: Desk,
     models: Catalogue,
+    profiles: Profiles,
     account: Account,
     limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
@@ -133,7 +138,7 @@ pub struct Core {
     late_resumes: Vec<(SessionId, Resuming)>,
     /// What is put away once it is closed.
     shelving: BTreeMap<SessionId, Vec<(Ticket, Shelf)>>,
-    /// New sessions that wait for the models.
+    /// New sessions that wait for what there is to choose from.
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
@@ -165,6 +170,7 @@ impl Core {
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
+            profiles: Profiles::default(),
             account: Account::default(),
             limits: Limits::default(),
             sessions: BTreeMap::new(),
@@ -225,6 +231,7 @@ impl Core {
             sweeper: &mut self.sweeper,
             children: &self.children,
             models: &self.models,
+            profiles: &self.profiles,
             client: &self.client,
             settings: &self.settings,
         };

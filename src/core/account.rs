@@ -272,6 +272,7 @@ impl Core {
             Opening::New { ticket, mut place } => {
                 place.gateway.clone_from(&self.account.gateway);
                 self.look_at_place(&ticket, &place, out);
+                self.ask_profiles(now, &place.cwd, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
@@ -286,11 +287,16 @@ impl Core {
                 // Closed meanwhile, it has no resume any more.
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
+                    let cwd = resuming.place.cwd.clone();
                     let request = resuming.request(self.renewals.thread(&session));
+                    self.ask_profiles(now, &cwd, out);
                     self.link.load(Purpose::Resume { session }, request, out);
                 }
             }
-            Opening::Fork { ticket, session, place } => self.call_fork(ticket, session, place, out),
+            Opening::Fork { ticket, session, place } => {
+                self.ask_profiles(now, &place.cwd, out);
+                self.call_fork(ticket, session, place, out);
+            }
             Opening::Confirm(ticket) => self.signed_in(ticket, out),
             Opening::Prompt(barred) => self.let_in(now, barred, out),
         }

@@ -77,9 +77,11 @@ impl Chosen {
     }
 
     /// These profiles can be chosen. Returns whether anything shown changed.
-    pub(crate) fn offer(&mut self, profiles: Vec<Profile>) -> bool {
+    pub(crate) fn offer(&mut self, profiles: &[Profile]) -> bool {
         let is_news = profiles != self.profiles;
-        self.profiles = profiles;
+        if is_news {
+            self.profiles = profiles.to_vec();
+        }
         is_news
     }
 

@@ -6,6 +6,7 @@ use super::ids::{AskId, ItemId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
+use super::profiles::Profiles;
 use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
 use super::sweeper::Sweeper;
@@ -24,6 +25,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) sweeper: &'a mut Sweeper,
     pub(crate) children: &'a Children,
     pub(crate) models: &'a Catalogue,
+    pub(crate) profiles: &'a Profiles,
     pub(crate) client: &'a ClientProfile,
     pub(crate) settings: &'a Settings,
 }

@@ -125,9 +125,9 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
-    /// The permission profiles that a session may choose from.
+    /// The permission profiles that a session in this directory may choose from.
     Profiles {
-        session: SessionId,
+        cwd: String,
     },
     /// One page of the terminals.
     Terminals {

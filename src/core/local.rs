@@ -23,6 +23,8 @@ use crate::background::ledger::{Call, Work};
 const BEGINNING: usize = 6;
 /// How long an answer waits for what runs, in ms.
 const SURVEY_BOUND: u64 = 2_000;
+/// How what looks like a command gets to the model.
+const AS_TEXT: &str = "to send this to the model as it is, put a space or a word in front of the slash";
 /// v1: opens what still comes of a turn that is being cut off.
 const CUT_OFF: &str = "*What Codex was doing without a prompt is being ended.*\n\n";
 
@@ -56,6 +58,8 @@ pub(crate) enum Need {
     Survey(Option<Which>),
     /// The thread, which is not loaded.
     Thread(Task),
+    /// That the goal is gone, which is being cleared.
+    GoalEnd,
     /// So many answers of Codex's, and those that came.
     Codex { task: Task, open: usize, heard: Vec<Heard> },
 }
@@ -86,15 +90,21 @@ impl Locals {
     pub(crate) fn waiting_for_thread(&self) -> Vec<(PromptKey, Task)> {
         let waiting = self.open.iter().filter_map(|local| match &local.need {
             Need::Thread(task) => Some((local.key.clone(), task.clone())),
-            Need::Nothing | Need::Survey(_) | Need::Codex { .. } => None,
+            Need::Nothing | Need::Survey(_) | Need::GoalEnd | Need::Codex { .. } => None,
         });
         waiting.collect()
+    }
+
+    /// Whoever waits for the end of the goal.
+    pub(crate) fn waiting_for_goal(&self) -> Vec<PromptKey> {
+        let waiting = self.open.iter().filter(|local| matches!(local.need, Need::GoalEnd));
+        waiting.map(|local| local.key.clone()).collect()
     }
 
     /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
     pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
         let waits = |local: &&Local| match local.need {
-            Need::Codex { .. } => true,
+            Need::Codex { .. } | Need::GoalEnd => true,
             Need::Thread(_) => is_for_good,
             Need::Nothing | Need::Survey(_) => false,
         };
@@ -140,18 +150,22 @@ impl Session {
             Slash::Stop(which) => return self.survey(cx, &key, Some(which)),
             Slash::Task(task) => return self.inquire(cx, &key, task),
             Slash::Misused(usage) => format!("{usage}."),
+            Slash::TooMuch(name) => {
+                let takes = if name == "goal" { "one text and nothing after it" } else { "one line" };
+                format!(
+                    "`/{name}` takes {takes}, so nothing was done, and the model was not asked. Send the rest as a \
+                     message of its own; {AS_TEXT}."
+                )
+            }
             Slash::NotNow(why) => why.to_owned(),
             Slash::Unknown { name, near } => {
                 let near = near.map(|near| format!(" Did you mean `/{near}`?")).unwrap_or_default();
-                format!(
-                    "There is no command `/{name}`.{near} The model was not asked: what should go to it must not \
-                     begin with a slash."
-                )
+                format!("There is no command `/{name}`.{near} The model was not asked: {AS_TEXT}.")
             }
             Slash::Choice(id, wanted) => self.choose(cx, id, wanted.as_deref()),
             Slash::Plan(_) => self.turn_plan_mode(cx),
             // These are no local prompts; said all the same rather than left without an answer.
-            Slash::Init | Slash::Other { .. } => "This is a prompt for the model.".to_owned(),
+            Slash::Init | Slash::Other(_) => "This is a prompt for the model.".to_owned(),
         };
         self.answer_local(cx, &key, &text);
     }
@@ -189,7 +203,9 @@ impl Session {
         for local in surveyed {
             let text = match &local.need {
                 Need::Survey(Some(which)) => self.stop(cx, which, found),
-                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } => self.ps(found),
+                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::GoalEnd | Need::Codex { .. } => {
+                    self.ps(found)
+                }
             };
             self.say_local(cx, local, &text);
         }

@@ -2,13 +2,13 @@
 //!
 //! How it is put is decided before it is put: a question that cannot be shown changes no state.
 
-use super::ask::{Ask, Permission, PermissionKind, PermissionOption, Subject};
+use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
 use super::asked::{CodexAnswer, ElicitationAction, McpForm, Question, ToolApproval};
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, Json, RequestId};
 use super::session::{AskKind, OpenAsk, Session};
-use super::update::{FinalStatus, Severity};
+use super::update::Severity;
 use crate::background::standing::headline;
 
 /// The option that answers nothing.
@@ -70,8 +70,10 @@ impl Session {
                 self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
             None => {
-                cx.out.push(Effect::AnswerCodex { request, answer: CodexAnswer::Questions(answers) });
-                self.hide_call(cx, Some(&item), FinalStatus::Completed);
+                let answer = CodexAnswer::Questions(answers);
+                let status = answer.outcome(&Answer::Declined);
+                cx.out.push(Effect::AnswerCodex { request, answer });
+                self.hide_call(cx, Some(&item), status);
             }
         }
     }

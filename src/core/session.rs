@@ -380,7 +380,7 @@ impl Session {
     }
 
     fn is_running_on(&self) -> bool {
-        self.reported.state == State::Running && self.closing.is_none()
+        self.reported.state == State::Running
     }
 
     /// D1: a question of the thread's own is open and nothing else of the turn is at work.

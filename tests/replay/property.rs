@@ -55,6 +55,8 @@ enum Move {
     /// From now on the end of background work starts a turn.
     Wake(usize),
     Cancel(usize),
+    /// `$/cancel_request` of the n-th newest request.
+    CancelRequest(i64),
     /// The n-th subagent.
     CancelSubagent(usize),
     /// The n-th command of the n-th subagent.
@@ -191,6 +193,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         8 => session.clone().prop_map(Move::Prompt),
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
+        2 => (0..3_i64).prop_map(Move::CancelRequest),
         2 => (0..3_usize).prop_map(Move::CancelSubagent),
         2 => (0..3_usize, 0..2_usize).prop_map(|(nth, of)| Move::CancelTerminalOfSubagent(nth, of)),
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
@@ -257,6 +260,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             world.act(&Act::SetOption { option: "wake".into(), value: "on".into(), session });
         }
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
+        Move::CancelRequest(back) => world.act(&Act::CancelRequest { back }),
         Move::CancelSubagent(nth) => world.act(&Act::Cancel { session: KIDS + nth }),
         Move::CancelTerminalOfSubagent(nth, of) => {
             let subagent = world.belief().subagents().into_iter().nth(of);
