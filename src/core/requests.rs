@@ -173,16 +173,24 @@ impl Core {
     fn close_session(&mut self, now: Tick, ticket: Ticket, session: SessionId, out: &mut Effects) {
         self.cancel_all_barred(now, &session, out);
         match self.sessions.contains_key(&session) {
-            true => {
-                self.announce_waiting(now, &session, out);
-                let mut ticket = Some(ticket);
-                for id in self.tree(&session) {
-                    let ticket = if id == session { ticket.take() } else { None };
-                    self.with(now, &id, out, |session, cx| session.close(cx, ticket));
-                }
-            }
+            true => self.close_tree(now, &session, Some(ticket), out),
             // Nothing to stop (V2-23).
             false => out.respond(ticket, Reply::SessionClosed),
+        }
+    }
+
+    /// Closes an open session together with its subagents, also with one that waits to be announced.
+    pub(super) fn close_tree(
+        &mut self,
+        now: Tick,
+        session: &SessionId,
+        mut ticket: Option<Ticket>,
+        out: &mut Effects,
+    ) {
+        self.announce_waiting(now, session, out);
+        for id in self.tree(session) {
+            let ticket = if id == *session { ticket.take() } else { None };
+            self.with(now, &id, out, |session, cx| session.close(cx, ticket));
         }
     }
 

@@ -323,7 +323,8 @@ impl Session {
             // The turn that a local prompt made `running` last for never came: what ran was that prompt.
             if let (State::Running, State::Idle(stop)) = (former.state, &mut snapshot.state) {
                 let is_closing = self.closing.is_some();
-                stop.get_or_insert(if is_closing { StopReason::Cancelled } else { StopReason::EndTurn });
+                let end = if is_closing { StopReason::Cancelled } else { StopReason::EndTurn };
+                stop.get_or_insert(self.held_end.take().unwrap_or(end));
             }
             self.tell_state(cx, snapshot);
         }
@@ -340,7 +341,14 @@ impl Session {
             return;
         }
         let background = self.snapshot().background;
-        self.reported = Snapshot { state: State::Idle(None), background: background.clone() };
+        let former = std::mem::replace(
+            &mut self.reported,
+            Snapshot { state: State::Idle(None), background: background.clone() },
+        );
+        // It began where nothing could be told, such as while a resume came to nothing.
+        if matches!(former.state, State::Idle(_)) {
+            self.tell_state(cx, Snapshot { state: State::Running, background: former.background });
+        }
         self.tell_state(cx, Snapshot { state: State::Idle(Some(stop)), background });
         // A local prompt may still be answered.
         self.report(cx);
@@ -349,10 +357,17 @@ impl Session {
     /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
     pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
         let mut snapshot = self.snapshot();
-        self.reported = snapshot.clone();
-        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
-        if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
-            *reason = Some(stop);
+        let former = std::mem::replace(&mut self.reported, snapshot.clone());
+        // A turn that ended meanwhile ends with this snapshot, unless the next one runs already. The end of one
+        // that also began meanwhile is told after the answer, by `report`: there is one snapshot (V2-26).
+        match (self.held_end.take(), &mut snapshot.state) {
+            (Some(stop), State::Idle(_)) if matches!(former.state, State::Idle(_)) => {
+                snapshot.state = State::Running;
+                self.reported.state = State::Running;
+                self.held_end = Some(stop);
+            }
+            (Some(stop), State::Idle(reason)) => *reason = Some(stop),
+            (Some(_) | None, _) => {}
         }
         self.emit_ahead(cx, Update::State(snapshot));
     }

@@ -97,7 +97,7 @@ impl Core {
             return self.put(now, ticket, session, shelf, out);
         }
         self.shelving.entry(session.clone()).or_default().push((ticket, shelf));
-        self.with(now, &session, out, |session, cx| session.close(cx, None));
+        self.close_tree(now, &session, None, out);
     }
 
     /// A session is closed: what waited for that goes on.
