@@ -3,12 +3,16 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::home::Config;
-use testkit::model::{Call, Script, call, exec, say};
+use testkit::model::{Action, Call, Script, call, exec, say};
+
+use testkit::belief::Version;
 
 use crate::client::Client;
 use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play_with};
+
+in_both_versions!(woken_by_a_message);
 
 /// The tools that Codex gives to a model that it does not know.
 fn older(config: Config) -> Config {
@@ -167,6 +171,47 @@ async fn shown_as_a_call_and_stopped_by_its_id() {
         assert_eq!(session.final_status(&call).await?, "completed");
         let thread = call.strip_prefix("subagent-").context("it names its thread")?;
         Session { client: &client, id: thread.to_owned() }.until_dead().await?;
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// The end of a subagent wakes its parent where Codex is configured so: a turn without a prompt, and the next prompt works.
+async fn woken_by_a_message(version: Version) {
+    let waking = |config: Config| newer(config).feature("wake_on_agent_messages = true");
+    play_with(waking, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new().step((Action::gate("child"), say("child result")));
+        let script = Script::new()
+            .step(spawn("collaboration", &child))
+            .step(say("root leaves"))
+            .step(say("woken by its result"));
+        session.turn(&script.prompt("spawn")).await?;
+        stage.model.wait_gate("child").await?;
+        let from = client.look(|it| it.wire.len());
+        stage.model.open("child");
+        let says = |it: &Value| it.to_string().contains("woken by its result").then_some(());
+        session.update("the message of the turn that nobody asked for", from, says).await?;
+        match version {
+            Version::V1 => {
+                let text = session.text(from);
+                let (before, _) = text.split_once("woken by its result").context("it was said")?;
+                let is_announced = before.contains("*Codex goes on without a prompt from here.*");
+                ensure!(is_announced, "not announced: {text}");
+            }
+            Version::V2 => {
+                session.update("end of that turn", from, |it| is_end(it).then_some(())).await?;
+                let states: Vec<String> = client.look(|it| {
+                    let states = it.updates(&session.id, from).filter_map(|(_, it)| it["state"].as_str());
+                    states.map(str::to_owned).collect()
+                });
+                assert!(states.iter().any(|it| it == "running"), "{states:?}");
+            }
+        }
+        session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
         session.at_rest().await?;
         client.end().await?;
         Ok(())
