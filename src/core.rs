@@ -47,6 +47,7 @@ pub mod limits;
 mod link;
 mod listing;
 mod local;
+mod locals;
 mod login;
 mod lost;
 mod mcp;

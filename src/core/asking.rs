@@ -7,7 +7,7 @@ use super::goals::{Goal, GoalStatus};
 use super::ids::PromptKey;
 use super::inquiry::{Account, Inquiry, McpServerState, RateLimit, Told};
 use super::link::Purpose;
-use super::local::Need;
+use super::locals::Need;
 use super::request::Version;
 use super::rules::CollaborationMode;
 use super::session::{Session, Tie};

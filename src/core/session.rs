@@ -16,7 +16,7 @@ use super::ids::{
 use super::kept::Keeping;
 use super::kids::{Kids, Kin};
 use super::listing::Polls;
-use super::local::Locals;
+use super::locals::Locals;
 use super::opening::Resuming;
 use super::pages::Pages;
 use super::prompts::Prompt;
