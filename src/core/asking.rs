@@ -332,7 +332,7 @@ impl Session {
     /// `/model`, `/mode`.
     pub(crate) fn choose(&mut self, cx: &mut Cx<'_>, id: &'static str, wanted: Option<&str>) -> String {
         if let Some(wanted) = wanted {
-            let value = super::request::OptionInput::Id(wanted.to_owned());
+            let value = super::request::OptionInput::Id(self.chosen.meant(id, wanted, cx.models));
             if let Err(failure) = self.chosen.set(id, &value, cx.models) {
                 return format!("Nothing is changed: {failure}.");
             }

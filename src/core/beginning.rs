@@ -30,6 +30,12 @@ pub(crate) fn as_typed(text: &str) -> Option<String> {
     Some(if more.is_empty() { "/init".to_owned() } else { format!("/init {more}") })
 }
 
+/// The title of a thread that has none but its first message, where that is `/init`: it is cut to a line.
+pub(crate) fn title_as_typed(title: String) -> String {
+    let is_init = INIT.split_once(". ").is_some_and(|(first, _)| title.starts_with(first));
+    if is_init { "/init".to_owned() } else { title }
+}
+
 const BUSY_OWN: &str = "A turn is running, and Codex would cut it off for this. Say it again when the turn has ended, \
                         or cancel the turn first.";
 const BUSY_PLAN: &str = "A turn is running, and a turn keeps the mode that it began with. Say it again when the turn \

@@ -403,7 +403,9 @@ async fn an_agents_file(version: Version) {
         if version == Version::V2 {
             assert_eq!(session.update("what was typed", turn.from, typed).await?, "/init");
         }
-        // In the history it is what was typed, too.
+        // In the list and in the history it is what was typed, too.
+        let list = client.call("list", json!({})).await?;
+        assert_eq!(list["sessions"][0]["title"], "/init", "{list}");
         session.close().await?;
         let from = client.look(|it| it.wire.len());
         let back = json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": true});
