@@ -12,7 +12,7 @@ use super::timer::Timer;
 use super::update::Update;
 use std::collections::BTreeMap;
 
-/// How long the answer of a session waits for them, in ms, from when it goes to Codex.
+/// How long the answer of a session waits for them, in ms, from when it is asked for them.
 const PROFILES_BOUND: u64 = 2_000;
 
 /// What one app-server has said of them.
