@@ -10,6 +10,7 @@ mod answer;
 mod decode;
 mod form;
 mod gateway;
+mod header;
 mod image;
 mod initialize;
 mod line;

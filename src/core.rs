@@ -27,6 +27,7 @@ pub mod fault;
 mod forks;
 pub mod gateway;
 pub mod goals;
+mod grants;
 pub(crate) mod heading;
 mod history;
 pub mod ids;
@@ -41,6 +42,7 @@ pub mod limits;
 mod link;
 mod listing;
 mod local;
+mod locals;
 mod login;
 mod lost;
 mod made_for;
@@ -55,6 +57,8 @@ mod pieces;
 mod place;
 mod plan;
 mod probe;
+mod profiles;
+mod prompt_cancel;
 mod prompts;
 mod ps;
 mod questions;
@@ -98,6 +102,7 @@ use self::limits::Limits;
 use self::link::Link;
 use self::models::Catalogue;
 use self::opening::Resuming;
+use self::profiles::Profiles;
 use self::renewal::Renewals;
 use self::request::{ClientProfile, Shelf, TerminalDisplay, Ticket, Version};
 use self::session::Session;
@@ -118,6 +123,7 @@ pub struct Core {
     timers: Timers,
     desk: Desk,
     models: Catalogue,
+    profiles: Profiles,
     account: Account,
     limits: Limits,
     sessions: BTreeMap<SessionId, Session>,
@@ -131,7 +137,7 @@ pub struct Core {
     late_resumes: Vec<(SessionId, Resuming)>,
     /// What is put away once it is closed.
     shelving: BTreeMap<SessionId, Vec<(Ticket, Shelf)>>,
-    /// New sessions that wait for the models.
+    /// New sessions that wait for what there is to choose from.
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
@@ -163,6 +169,7 @@ impl Core {
             timers: Timers::default(),
             desk: Desk::default(),
             models: Catalogue::default(),
+            profiles: Profiles::default(),
             account: Account::default(),
             limits: Limits::default(),
             sessions: BTreeMap::new(),
@@ -223,6 +230,7 @@ impl Core {
             sweeper: &mut self.sweeper,
             subagents: &self.subagents,
             models: &self.models,
+            profiles: &self.profiles,
             client: &self.client,
             settings: &self.settings,
         };

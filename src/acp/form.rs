@@ -1,7 +1,10 @@
 //! Elicitation forms: what ACP can ask for, and the form of Codex's questions.
+//!
+//! Who asks has put the fields into an order, which is kept: our JSON objects have one (`preserve_order`).
 
 use crate::core::asked::{OTHER, Question};
 use crate::core::ids::Json;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The schema and its number of properties, if it describes an object.
@@ -35,7 +38,7 @@ fn name_values(property: &mut Value) {
     }
 }
 
-/// One string property per question id; one with options is a choice of labels, and where something else
+/// One string property per question id, in their order; one with options is a choice of labels, and where something else
 /// may be said it is optional and has another one for that.
 pub(crate) fn schema(questions: &[Question]) -> Json {
     let mut properties = Map::new();
@@ -48,6 +51,19 @@ pub(crate) fn schema(questions: &[Question]) -> Json {
     }
     let required: Vec<_> = questions.iter().filter(|it| !takes_other(it)).map(|it| it.id.as_str()).collect();
     Json::trusted(json!({ "type": "object", "properties": properties, "required": required }).to_string())
+}
+
+/// `params` of an elicitation with the fields of its form in the order of `schema`, which the types of v1
+/// lose.
+pub(crate) fn in_order(params: impl Serialize, schema: &Json) -> Value {
+    let mut params = serde_json::to_value(params).expect("params are plain data");
+    let schema: Value = serde_json::from_str(schema.as_str()).unwrap_or_default();
+    let order = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+    if let Some(fields) = params["requestedSchema"]["properties"].as_object_mut() {
+        let mut former = std::mem::take(fields);
+        fields.extend(order.filter_map(|name| former.remove_entry(name)));
+    }
+    params
 }
 
 /// What the form asks, in a line per question.

@@ -2,6 +2,7 @@
 //!
 //! Errors name the place and no value: headers are secrets.
 
+use super::header;
 use super::params::read;
 use crate::core::failure::Failure;
 use crate::core::gateway::Gateway;
@@ -36,7 +37,7 @@ struct GatewayParams {
 /// Reads the gateway.
 ///
 /// # Errors
-/// `InvalidParams` for one that is missing, or whose address is none of the web.
+/// `InvalidParams` for one that is missing, whose address is none of the web, or with a header that is none.
 pub(crate) fn decode(params: Option<&RawValue>) -> Result<Gateway, Failure> {
     let GatewayParams { base_url, headers, provider_name } = read::<Params>(params)?.meta.gateway;
     let base_url = base_url.trim();
@@ -45,6 +46,15 @@ pub(crate) fn decode(params: Option<&RawValue>) -> Result<Gateway, Failure> {
     if !is_web {
         let why = "_meta.gateway.baseUrl must be an http or https address";
         return Err(Failure::InvalidParams(why.to_owned()));
+    }
+    let named = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    // One without a value opens no door: it was forgotten.
+    let empty = headers.values().position(|value| value.trim().is_empty());
+    let empty = empty.map(|n| (n, "must have a value"));
+    if let Some((n, why)) = header::check(named).err().or(empty) {
+        // They have no order but that of their names.
+        let why = format!("_meta.gateway.headers: number {} of them by name {why}", n + 1);
+        return Err(Failure::InvalidParams(why));
     }
     Ok(Gateway {
         base_url: base_url.to_owned(),

@@ -1,5 +1,6 @@
 //! Where a session works: directories and tool servers, checked as both versions ask.
 
+use super::header;
 use super::params::Misfit;
 use crate::core::failure::Failure;
 use crate::core::request::{Instructions, McpServer, McpTransport, Place, Version};
@@ -66,6 +67,10 @@ impl PlaceParams {
         let mut names = BTreeSet::new();
         let mut mcp_servers = Vec::new();
         for (idx, server) in self.mcp_servers.unwrap_or_default().into_iter().enumerate() {
+            // Codex knows a server by its name, and the user has to find it again.
+            if !server.name.contains(char::is_alphanumeric) {
+                return Err(invalid(format!("mcpServers[{idx}].name must hold a letter or a digit")));
+            }
             if !names.insert(server.name.clone()) {
                 return Err(invalid(format!("mcpServers[{idx}].name is used twice")));
             }
@@ -114,11 +119,22 @@ impl McpParams {
                 if version == Version::V2 && !Path::new(&command).is_absolute() {
                     return Err(invalid(format!("mcpServers[{idx}].command must be an absolute path")));
                 }
-                McpTransport::Stdio { command, args: self.args.unwrap_or_default(), env: pairs(self.env) }
+                let env = pairs(self.env);
+                if let Some(n) = env.iter().position(|it| !is_variable(it)) {
+                    return Err(invalid(format!(
+                        "mcpServers[{idx}].env[{n}] is none: a name is not empty and has no `=`, and neither \
+                         it nor the value has a NUL"
+                    )));
+                }
+                McpTransport::Stdio { command, args: self.args.unwrap_or_default(), env }
             }
             (_, Some("http")) => {
                 let url = self.url.ok_or_else(|| invalid(format!("mcpServers[{idx}].url is missing")))?;
-                McpTransport::Http { url, headers: pairs(self.headers) }
+                let headers = pairs(self.headers);
+                let named = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                header::check(named)
+                    .map_err(|(n, why)| invalid(format!("mcpServers[{idx}].headers[{n}] {why}")))?;
+                McpTransport::Http { url, headers }
             }
             (Version::V2, None) => return Err(invalid(format!("mcpServers[{idx}].type is missing"))),
             (_, Some(_)) => {
@@ -135,6 +151,11 @@ impl From<Misfit> for Failure {
     fn from(misfit: Misfit) -> Self {
         Self::InvalidParams(misfit.to_string())
     }
+}
+
+/// What a process can be given.
+fn is_variable((name, value): &(String, String)) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
 }
 
 fn pairs(params: Option<Vec<PairParams>>) -> Vec<(String, String)> {

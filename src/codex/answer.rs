@@ -42,12 +42,14 @@ pub(crate) fn encode_answer(owed: Option<Owed>, answer: &CodexAnswer) -> Result<
     let (shape, result) = match answer {
         CodexAnswer::Decision(value) => (Owed::Decision, format!("{{\"decision\":{}}}", value.as_str())),
         CodexAnswer::Permissions { granted, scope } => {
-            let scope = match scope {
-                GrantScope::Turn => "turn",
-                GrantScope::Session => "session",
+            let (scope, is_reviewed) = match scope {
+                GrantScope::Turn => ("turn", false),
+                GrantScope::ReviewedTurn => ("turn", true),
+                GrantScope::Session => ("session", false),
             };
+            let review = if is_reviewed { ",\"strictAutoReview\":true" } else { "" };
             let granted = granted.as_ref().map_or("{}", Json::as_str);
-            (Owed::Permissions, format!("{{\"permissions\":{granted},\"scope\":\"{scope}\"}}"))
+            (Owed::Permissions, format!("{{\"permissions\":{granted},\"scope\":\"{scope}\"{review}}}"))
         }
         CodexAnswer::Questions(answers) => {
             let answers = answers.iter().map(|(id, texts)| (id.clone(), json!({"answers": texts})));

@@ -5,7 +5,8 @@
 use crate::core::request::{McpServer, McpTransport};
 use serde_json::{Map, Value, json};
 
-/// One entry per server. A name keeps only the characters Codex takes; equal names get a number.
+/// One entry per server. A name, which is never empty, keeps only the characters Codex takes; names that
+/// are equal by that get a number.
 pub(crate) fn encode_mcp_servers(servers: &[McpServer]) -> Value {
     let mut out = Map::new();
     for server in servers {
@@ -15,13 +16,10 @@ pub(crate) fn encode_mcp_servers(servers: &[McpServer]) -> Value {
 }
 
 fn free_name(name: &str, taken: &Map<String, Value>) -> String {
-    let mut base: String = name
+    let base: String = name
         .chars()
         .map(|it| if it.is_ascii_alphanumeric() || matches!(it, '_' | '-') { it } else { '_' })
         .collect();
-    if base.is_empty() {
-        base.push_str("server");
-    }
     let mut n_same = 1;
     let mut free = base.clone();
     while taken.contains_key(&free) {

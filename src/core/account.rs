@@ -272,6 +272,7 @@ impl Core {
             Opening::New { ticket, mut place } => {
                 place.gateway.clone_from(&self.account.gateway);
                 self.look_at_place(&ticket, &place, out);
+                self.ask_profiles(now, &place.cwd, out);
                 let request = CodexRequest::ThreadStart {
                     cwd: place.cwd.clone(),
                     roots: place.additional_directories.clone(),
@@ -286,16 +287,21 @@ impl Core {
                 // Closed meanwhile, it has no resume any more.
                 if let Some(resuming) = self.arriving.get_mut(&session) {
                     resuming.place.gateway.clone_from(&self.account.gateway);
+                    let cwd = resuming.place.cwd.clone();
                     let request = resuming.request(self.renewals.thread(&session));
-                    let (opening, path) = (resuming.request_id(), resuming.place.cwd.clone());
+                    let (opening, path) = (resuming.request_id(), cwd.clone());
                     if let Some(opening) = opening.cloned() {
                         self.link.call(Purpose::Look { opening }, CodexRequest::LookAt { path }, out);
                     }
+                    self.ask_profiles(now, &cwd, out);
                     self.link.load(Purpose::Resume { session: session.clone() }, request, out);
                     self.ask_descendants(&session, Vec::new(), None, out);
                 }
             }
-            Opening::Fork { ticket, session, place } => self.look_first(ticket, session, place, out),
+            Opening::Fork { ticket, session, place } => {
+                self.ask_profiles(now, &place.cwd, out);
+                self.look_first(ticket, session, place, out);
+            }
             Opening::Confirm(ticket) => self.signed_in(ticket, out),
             Opening::Prompt(barred) => self.let_in(now, barred, out),
         }

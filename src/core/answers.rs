@@ -111,9 +111,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
             }
-            Purpose::Profiles { session } => {
-                self.with(now, &session, out, |session, cx| session.profiles_told(cx, result));
-            }
+            Purpose::Profiles { cwd } => self.profiles_told(now, &cwd, result, out),
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {
                     Ok(CodexReply::Terminals { terminals, next }) => {
@@ -229,15 +227,22 @@ impl Core {
 
     /// Answers that waited for the models.
     pub(super) fn models_known(&mut self, now: Tick, out: &mut Effects) {
-        for (ticket, session) in std::mem::take(&mut self.unanswered) {
-            match self.sessions.contains_key(&session) {
-                true => self.with(now, &session, out, |session, cx| session.answer_open(cx, ticket)),
-                false => out.refuse(ticket, Failure::Cancelled),
-            }
-        }
+        self.answer_opened(now, out);
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
             session.answer_resume(&mut cx);
+        }
+    }
+
+    /// New sessions are told to the client once what they have to choose from is known.
+    pub(super) fn answer_opened(&mut self, now: Tick, out: &mut Effects) {
+        for (ticket, id) in std::mem::take(&mut self.unanswered) {
+            let (sessions, mut cx) = self.split(now, out);
+            match sessions.get_mut(&id) {
+                Some(session) if session.knows_choices(&cx) => session.answer_open(&mut cx, ticket),
+                Some(_) => self.unanswered.push((ticket, id)),
+                None => cx.out.refuse(ticket, Failure::Cancelled),
+            }
         }
     }
 
@@ -259,21 +264,17 @@ impl Core {
         self.welcome(now, ticket, session, out);
     }
 
-    /// A session that did not exist before is told to the client, once the models are known.
+    /// A session that did not exist before is told to the client, once what it has to choose from is known.
     pub(super) fn welcome(&mut self, now: Tick, ticket: Ticket, mut session: Session, out: &mut Effects) {
         let notices = std::mem::take(&mut self.early_notices);
         let id = session.id.clone();
-        let is_known = self.models.is_known();
         let (_, mut cx) = self.split(now, out);
-        session.ask_profiles(&mut cx);
         for (severity, title, description) in notices {
             session.notice(&mut cx, severity, title, description);
         }
-        match is_known {
-            true => session.answer_open(&mut cx, ticket),
-            false => self.unanswered.push((ticket, id.clone())),
-        }
+        self.unanswered.push((ticket, id.clone()));
         self.sessions.insert(id, session);
+        self.answer_opened(now, out);
     }
 
     pub(super) fn resumed(

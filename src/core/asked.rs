@@ -150,6 +150,8 @@ pub enum CodexAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantScope {
     Turn,
+    /// For the turn, in which Codex's own reviewer looks at each further command (`strictAutoReview`).
+    ReviewedTurn,
     Session,
 }
 

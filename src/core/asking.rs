@@ -7,7 +7,7 @@ use super::goals::{Goal, GoalStatus};
 use super::ids::PromptKey;
 use super::inquiry::{Account, Inquiry, McpServerState, RateLimit, Told};
 use super::link::Purpose;
-use super::local::Need;
+use super::locals::Need;
 use super::request::Version;
 use super::rules::CollaborationMode;
 use super::session::{Session, Tie};
@@ -104,8 +104,8 @@ impl Session {
             Task::Goal(GoalAct::Clear) => match self.standing_item(|it| matches!(it.kind, Kind::Goal(_))) {
                 // As if its call were cancelled: its turn ends too.
                 Some(item) => {
-                    self.stop_goal(cx, &item, EndedBy::Client);
-                    return self.answer_local(cx, key, "Clearing the goal; what it was doing is ended.");
+                    self.locals.needs(key, Need::GoalEnd);
+                    return self.stop_goal(cx, &item, EndedBy::Client);
                 }
                 None => vec![(Question::Goal, CodexRequest::GoalGet { thread })],
             },
@@ -122,6 +122,7 @@ impl Session {
     ) {
         self.locals.needs(key, Need::Codex { task, open: questions.len(), heard });
         for (question, request) in questions {
+            self.reads.goal_changes += usize::from(question == Question::GoalChange);
             let purpose = Purpose::Local { session: self.id.clone(), key: key.clone(), question };
             cx.link.call(purpose, request, cx.out);
         }
@@ -144,8 +145,20 @@ impl Session {
         question: Question,
         result: Result<CodexReply, CodexError>,
     ) {
-        // Cancelled, or too late.
-        let Some(Need::Codex { task, open, heard }) = self.locals.need(key) else { return };
+        let Some(Need::Codex { task, open, heard }) = self.locals.need(key) else {
+            // Cancelled, or too late. A goal is set all the same, and a close must not leave it at work.
+            if question == Question::GoalChange {
+                self.reads.goal_changed();
+                return match result {
+                    Ok(CodexReply::Goal(goal)) => self.goal_told(cx, goal),
+                    Ok(_) | Err(_) => self.close_if_done(cx),
+                };
+            }
+            return;
+        };
+        if question == Question::GoalChange {
+            self.reads.goal_changed();
+        }
         *open -= 1;
         heard.push(Heard { question, result });
         if *open > 0 {
@@ -169,7 +182,9 @@ impl Session {
                 "Codex has not answered within {} s, as it does not while a tool server is starting. Say it again later.",
                 TOLD_BOUND / 1_000
             ),
-            Some(Need::Codex { .. }) => format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000),
+            Some(Need::Codex { .. } | Need::GoalEnd) => {
+                format!("Codex has not answered within {} s.", TOLD_BOUND / 1_000)
+            }
             Some(Need::Thread(_)) => "Codex has not loaded the session again.".to_owned(),
             Some(Need::Nothing | Need::Survey(_)) | None => return,
         };
@@ -317,7 +332,7 @@ impl Session {
     /// `/model`, `/mode`.
     pub(crate) fn choose(&mut self, cx: &mut Cx<'_>, id: &'static str, wanted: Option<&str>) -> String {
         if let Some(wanted) = wanted {
-            let value = super::request::OptionInput::Id(wanted.to_owned());
+            let value = super::request::OptionInput::Id(self.chosen.meant(id, wanted, cx.models));
             if let Err(failure) = self.chosen.set(id, &value, cx.models) {
                 return format!("Nothing is changed: {failure}.");
             }

@@ -4,9 +4,7 @@
 
 use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
 use super::ask_call::{self, AskCall, Settled};
-use super::asked::{
-    CodexAnswer, CodexAsk, CommandAsk, Decision, DecisionKind, ElicitationAction, GrantScope,
-};
+use super::asked::{CodexAnswer, CodexAsk, CommandAsk, Decision, DecisionKind, ElicitationAction};
 use super::cx::{Cx, News};
 use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
@@ -55,26 +53,7 @@ impl Session {
                 self.ask_decision(cx, request, item, Approval { title, reason, subject, decisions });
             }
             CodexAsk::Permissions { item, reason, permissions, .. } => {
-                let names = ("request_permissions", "Grant more permissions");
-                self.show_call(cx, &item, names, AskCall::choice(reason.clone()));
-                let question = Ask::Permission(Permission {
-                    title: "Grant more permissions?".to_owned(),
-                    description: reason,
-                    subject: self.call_subject(&item),
-                    options: vec![
-                        option(0, "Grant for this turn", PermissionKind::AllowOnce),
-                        option(1, "Grant for this session", PermissionKind::AllowAlways),
-                        option(2, "Refuse", PermissionKind::RejectOnce),
-                    ],
-                });
-                let grant = |scope| CodexAnswer::Permissions { granted: Some(permissions.clone()), scope };
-                let refused = CodexAnswer::Permissions { granted: None, scope: GrantScope::Turn };
-                let kind = AskKind::Offered {
-                    answers: vec![grant(GrantScope::Turn), grant(GrantScope::Session), refused.clone()],
-                    refused: refused.clone(),
-                    dismissed: refused,
-                };
-                self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
+                self.ask_for_permissions(cx, request, item, reason, &permissions);
             }
             CodexAsk::Questions { item, questions, .. } => self.ask_questions(cx, request, item, questions),
             CodexAsk::McpForm { server, message, form, .. } => {
@@ -144,7 +123,10 @@ impl Session {
         let told = match kind {
             AskKind::Decisions(decisions) => {
                 let about = (item.as_ref(), child.as_ref());
-                self.decided(cx, about, decisions, &answer)
+                let (told, status) = self.decided(cx, about, decisions, &answer);
+                cx.out.push(Effect::AnswerCodex { request, answer: told });
+                self.hide_call(cx, item.as_ref(), status, &Settled::By(&answer));
+                return self.report(cx);
             }
             AskKind::Offered { mut answers, refused, dismissed } => match &answer {
                 Answer::Selected(id) => match AskKind::option_of(id).filter(|n| *n < answers.len()) {
@@ -155,8 +137,8 @@ impl Session {
                 Answer::Accepted(_) | Answer::Declined | Answer::Failed { .. } => refused,
             },
             AskKind::QuestionForm { questions, unasked } => {
-                let form = match answer {
-                    Answer::Accepted(form) => form,
+                let form = match &answer {
+                    Answer::Accepted(form) => form.clone(),
                     Answer::Selected(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => {
                         None
                     }
@@ -164,7 +146,7 @@ impl Session {
                 let mut answers = ask_call::answers(questions, form);
                 answers.extend(unasked);
                 let Some(item) = item else { return };
-                self.questions_answered(cx, request, &item, answers);
+                self.questions_answered(cx, request, &item, answers, &answer);
                 return self.report(cx);
             }
             AskKind::Questions { mut left, mut answers } => {
@@ -209,8 +191,9 @@ impl Session {
                 CodexAnswer::Elicitation { action, content, persist: None }
             }
         };
+        let status = told.outcome(&answer);
         cx.out.push(Effect::AnswerCodex { request, answer: told });
-        self.hide_call(cx, item.as_ref(), FinalStatus::Completed, &Settled::By(&answer));
+        self.hide_call(cx, item.as_ref(), status, &Settled::By(&answer));
         self.report(cx);
     }
 
@@ -220,28 +203,37 @@ impl Session {
         (item, child): (Option<&ItemId>, Option<&Asker>),
         decisions: Vec<Decision>,
         answer: &Answer,
-    ) -> CodexAnswer {
+    ) -> (CodexAnswer, FinalStatus) {
         let chosen = match answer {
             Answer::Selected(id) => decisions.iter().enumerate().find(|(n, _)| decision_id(*n) == *id),
             Answer::Accepted(_) | Answer::Declined | Answer::Cancelled | Answer::Failed { .. } => None,
         };
+        let no_status = match answer {
+            Answer::Cancelled => FinalStatus::Cancelled,
+            Answer::Selected(_) | Answer::Accepted(_) | Answer::Declined | Answer::Failed { .. } => {
+                FinalStatus::Failed
+            }
+        };
         if let Some((_, decision)) = chosen {
+            let is_allow = decision.kind.is_allow();
             match (item, child) {
-                (Some(item), None) if decision.kind.is_allow() => self.approved(cx, item),
-                (_, Some(Asker { thread, item: Some(item), .. })) if decision.kind.is_allow() => {
+                (Some(item), None) if is_allow => self.approved(cx, item),
+                (_, Some(Asker { thread, item: Some(item), .. })) if is_allow => {
                     let (thread, item) = (thread.clone(), item.clone());
                     cx.desk.news.push_back(News::Approved { thread, item });
                 }
                 (Some(_) | None, _) => {}
             }
-            return CodexAnswer::Decision(decision.value.clone());
+            let status = if is_allow { FinalStatus::Completed } else { no_status };
+            return (CodexAnswer::Decision(decision.value.clone()), status);
         }
         let no = [DecisionKind::Decline, DecisionKind::Cancel];
         let safe = no.iter().find_map(|kind| decisions.iter().find(|decision| decision.kind == *kind));
-        safe.map_or_else(
+        let answer = safe.map_or_else(
             || CodexAnswer::Refused { message: "the user did not allow it".to_owned() },
             |decision| CodexAnswer::Decision(decision.value.clone()),
-        )
+        );
+        (answer, no_status)
     }
 
     /// The user allowed a command: it starts without another word.
@@ -383,10 +375,6 @@ pub(crate) fn refuse(cx: &mut Cx<'_>, request: RequestId, method: &str) {
 /// Who asks is for the user to judge by.
 fn decision_id(n: usize) -> String {
     format!("decision-{n}")
-}
-
-fn option(n: usize, name: &str, kind: PermissionKind) -> PermissionOption {
-    PermissionOption { id: AskKind::option_id(n), name: name.to_owned(), kind }
 }
 
 pub(super) fn title(about: &CommandAsk, command: &str) -> String {

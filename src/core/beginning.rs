@@ -24,6 +24,18 @@ nothing that it would find out at a glance: the commands, exactly as they are ty
 change has to keep; what easily goes wrong. Only what you have seen in the project itself, in short sections, at most two \
 pages. If there is an AGENTS.md already, keep what is right in it and mend the rest.";
 
+/// What the user typed where `/init` was sent in other words, here or by an earlier process.
+pub(crate) fn as_typed(text: &str) -> Option<String> {
+    let more = text.strip_prefix(INIT)?.trim();
+    Some(if more.is_empty() { "/init".to_owned() } else { format!("/init {more}") })
+}
+
+/// The title of a thread that has none but its first message, where that is `/init`: it is cut to a line.
+pub(crate) fn title_as_typed(title: String) -> String {
+    let is_init = INIT.split_once(". ").is_some_and(|(first, _)| title.starts_with(first));
+    if is_init { "/init".to_owned() } else { title }
+}
+
 const BUSY_OWN: &str = "A turn is running, and Codex would cut it off for this. Say it again when the turn has ended, \
                         or cancel the turn first.";
 const BUSY_PLAN: &str = "A turn is running, and a turn keeps the mode that it began with. Say it again when the turn \
@@ -67,27 +79,28 @@ impl Session {
                 Way::Prompt
             }
             Slash::Task(Task::Start(_)) if self.is_at_work() => Way::Local(Slash::NotNow(BUSY_OWN)),
-            Slash::Other { name, .. } if self.skills.has(&name) => match self.is_at_work() {
+            Slash::Other(name) if self.skills.has(&name) => match self.is_at_work() {
                 true => Way::Local(Slash::NotNow(BUSY_SKILL)),
                 false => {
                     reword(parts, |rest| format!("${name} {rest}").trim_end().to_owned());
                     Way::Prompt
                 }
             },
-            Slash::Other { .. } if !self.skills.is_known() => Way::Undecided,
-            Slash::Other { name, is_line: true, .. } if slash::is_name(&name) => {
+            Slash::Other(_) if !self.skills.is_known() => Way::Undecided,
+            Slash::Other(name) if slash::is_name(&name) => {
                 let own: Vec<_> = slash::commands().map(|it| it.name).collect();
                 let known = own.iter().map(String::as_str).chain(self.skills.names());
                 let near = slash::nearest(&name, known);
                 Way::Local(Slash::Unknown { name, near })
             }
-            Slash::Other { .. } => Way::Prompt,
+            Slash::Other(_) => Way::Prompt,
             local @ (Slash::Ps
             | Slash::Stop(_)
             | Slash::Task(_)
             | Slash::Choice(..)
             | Slash::Plan(None)
             | Slash::Misused(_)
+            | Slash::TooMuch(_)
             | Slash::NotNow(_)
             | Slash::Unknown { .. }) => Way::Local(local),
         }

@@ -8,6 +8,7 @@ use super::models::Catalogue;
 use super::options::{COLLABORATION, EFFORT, MODEL, ON, PLAN, PROFILE, SPEED, STANDARD, WAKE};
 use super::request::OptionInput;
 use super::rules::{Collaboration, CollaborationMode, Rules};
+use super::update::OptionValue;
 
 /// The choices of one session.
 #[derive(Clone, Debug)]
@@ -77,9 +78,11 @@ impl Chosen {
     }
 
     /// These profiles can be chosen. Returns whether anything shown changed.
-    pub(crate) fn offer(&mut self, profiles: Vec<Profile>) -> bool {
+    pub(crate) fn offer(&mut self, profiles: &[Profile]) -> bool {
         let is_news = profiles != self.profiles;
-        self.profiles = profiles;
+        if is_news {
+            self.profiles = profiles.to_vec();
+        }
         is_news
     }
 
@@ -129,6 +132,17 @@ impl Chosen {
             (self.fresh.preset, self.fresh.profile) = (choices.preset, choices.profile);
         }
         self.is_mode_fresh |= choices.collaboration.is_some();
+    }
+
+    /// The value of an option that a person means: by its id or its name, in whatever case; else as it was typed.
+    pub(crate) fn meant(&self, id: &str, typed: &str, models: &Catalogue) -> String {
+        let options = self.list(models);
+        let values = options.iter().filter(|option| option.id == id).flat_map(|option| &option.values);
+        let is_it =
+            |it: &&OptionValue| [&it.value, &it.name].iter().any(|text| text.eq_ignore_ascii_case(typed));
+        // Two may differ in case alone, or one have the name that is the id of another.
+        let exact = values.clone().find(|it| it.value == typed);
+        exact.or_else(|| values.clone().find(is_it)).map_or_else(|| typed.to_owned(), |it| it.value.clone())
     }
 
     /// Chooses a value.

@@ -7,6 +7,7 @@ use super::ids::{AskId, ItemId, MessageId, SessionId, StopId, ThreadId, Tick};
 use super::input::Pressure;
 use super::link::Link;
 use super::models::Catalogue;
+use super::profiles::Profiles;
 use super::request::{ClientProfile, TerminalDisplay, Version};
 use super::settings::Settings;
 use super::subagents::threads::Subagents;
@@ -26,6 +27,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) sweeper: &'a mut Sweeper,
     pub(crate) subagents: &'a Subagents,
     pub(crate) models: &'a Catalogue,
+    pub(crate) profiles: &'a Profiles,
     pub(crate) client: &'a ClientProfile,
     pub(crate) settings: &'a Settings,
 }

@@ -107,6 +107,7 @@ impl Core {
                 }
                 Timer::ReadAgain { thread } => self.read_again(&thread, out),
                 Timer::Announcement { thread } => self.announcement_bound(now, &thread, out),
+                Timer::Profiles { cwd } => self.profiles_bound(now, &cwd, out),
                 Timer::Models => {
                     if !self.models.is_known() {
                         out.anomaly(Anomaly::UnknownAnswer { what: "no answer to model/list" });

@@ -73,8 +73,9 @@ impl Session {
     fn open_goal(&mut self, cx: &mut Cx<'_>, goal: Goal) {
         // Set while the session closes: it must not go on after that.
         if self.closing.is_some() {
+            self.await_turn_on_its_way(cx);
             let request = CodexRequest::GoalPause { thread: self.thread.clone() };
-            return cx.link.call(Purpose::Parting, request, cx.out);
+            return self.change_goal(cx, request);
         }
         if self.tie != Tie::Loaded {
             return;
@@ -111,10 +112,11 @@ impl Session {
     /// the turn that nobody but the goal started; the other way round Codex would start the next.
     pub(crate) fn stop_goal(&mut self, cx: &mut Cx<'_>, item: &ItemId, by: EndedBy) {
         let Some(standing) = self.ledger.standing_mut(item) else { return };
-        let former = standing.stop.replace(by);
-        if former == Some(by) {
+        // What is being cleared need not be paused.
+        if standing.stop == Some(by) || standing.stop == Some(EndedBy::Client) {
             return;
         }
+        standing.stop = Some(by);
         let thread = self.thread.clone();
         let request = match by {
             EndedBy::Close => CodexRequest::GoalPause { thread },
@@ -122,7 +124,7 @@ impl Session {
                 CodexRequest::GoalClear { thread }
             }
         };
-        cx.link.call(Purpose::GoalStop { session: self.id.clone() }, request, cx.out);
+        self.change_goal(cx, request);
         self.reads.goal_stopped = Some(cx.now);
         let is_its_turn = matches!(&self.front, Front::Active(turn) if turn.unprompted);
         if is_its_turn && self.prompts.is_empty() {
@@ -130,8 +132,14 @@ impl Session {
         }
     }
 
+    fn change_goal(&mut self, cx: &mut Cx<'_>, request: CodexRequest) {
+        self.reads.goal_changes += 1;
+        cx.link.call(Purpose::GoalStop { session: self.id.clone() }, request, cx.out);
+    }
+
     /// Codex answered a pause or a clear.
     pub(crate) fn goal_stop_answered(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
+        self.reads.goal_changed();
         let error = match result {
             Ok(CodexReply::Goal(goal)) => return self.goal_told(cx, goal),
             Ok(_) => "the answer has another shape than expected".to_owned(),
@@ -140,7 +148,12 @@ impl Session {
         };
         cx.out.anomaly(Anomaly::CodexRefused { method: "thread/goal/set or clear", message: error.clone() });
         let open = self.standing_item(|standing| matches!(standing.kind, Kind::Goal(_)));
-        let Some(item) = open else { return };
+        let waiting = self.locals.waiting_for_goal();
+        let is_told = !waiting.is_empty();
+        for key in waiting {
+            self.answer_local(cx, &key, &format!("Codex did not clear the goal, which goes on: {error}."));
+        }
+        let Some(item) = open else { return self.close_if_done(cx) };
         if self.closing.is_some() {
             self.end_standing(cx, &item, FinalStatus::Failed, "Codex did not let itself be stopped.");
             return self.close_if_done(cx);
@@ -148,8 +161,10 @@ impl Session {
         if let Some(standing) = self.ledger.standing_mut(&item) {
             standing.stop = None;
         }
-        let title = "Codex did not stop its goal; it goes on".to_owned();
-        self.notice(cx, Severity::Warning, title, Some(error));
+        if !is_told {
+            let title = "Codex did not stop its goal; it goes on".to_owned();
+            self.notice(cx, Severity::Warning, title, Some(error));
+        }
     }
 
     /// A turn runs: the goal is at work in it, or goes on after it.

@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::ids::{Generation, Tick};
 use super::input::SweepReport;
 use super::link::Purpose;
+use super::profiles::Profiles;
 use super::sweeper::Cause;
 use super::timer::Timer;
 use super::update::Severity;
@@ -109,6 +110,8 @@ impl Core {
             out.refuse(ticket, failure.clone());
         }
         self.subagents.lost();
+        // The next one may have another configuration.
+        self.profiles = Profiles::default();
         if self.link.address().is_some() {
             return self.connection_lost(now, &failure, was_running, out);
         }

@@ -145,9 +145,9 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
-    /// The permission profiles that a session may choose from.
+    /// The permission profiles that a session in this directory may choose from.
     Profiles {
-        session: SessionId,
+        cwd: String,
     },
     /// One page of the terminals.
     Terminals {
@@ -361,10 +361,11 @@ impl Link {
         out.push(Effect::Call { call, request });
     }
 
-    /// The method of the oldest call without an answer; of a probe only if there is no other.
+    /// The method of the oldest call without an answer; of one that nobody waits for by itself only if there
+    /// is no other.
     pub(crate) fn awaited(&self) -> Option<&'static str> {
-        let is_probe = |purpose: &Purpose| matches!(purpose, Purpose::Probe);
-        let oldest = self.pending.values().find(|it| !is_probe(&it.purpose));
+        let is_aside = |purpose: &Purpose| matches!(purpose, Purpose::Probe | Purpose::Profiles { .. });
+        let oldest = self.pending.values().find(|it| !is_aside(&it.purpose));
         oldest.or(self.pending.values().next()).map(|it| it.request.method())
     }
 

@@ -2,18 +2,15 @@
 //!
 //! Owns the cycle running, answer, idle of a prompt that the model never sees, also while a turn runs.
 
-use super::asking::Heard;
 use super::cx::Cx;
 use super::effect::Effect;
-use super::ids::{ItemId, MessageId, PromptKey, RequestId, Tick};
+use super::ids::{ItemId, MessageId, PromptKey, RequestId};
 use super::input::Found;
-use super::jobs::Jobs;
-use super::leftovers::Leftovers;
+use super::locals::{Local, Need};
 use super::ps;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::Session;
-use super::slash::{Slash, Task, Which};
-use super::subagents::ps::SubagentJob;
+use super::slash::{Slash, Which};
 use super::timer::Timer;
 use super::turn::Front;
 use super::update::{Content, EndedBy, StopReason, Update};
@@ -23,90 +20,10 @@ use crate::background::ledger::{Call, Work};
 const BEGINNING: usize = 6;
 /// How long an answer waits for what runs, in ms.
 const SURVEY_BOUND: u64 = 2_000;
+/// How what looks like a command gets to the model.
+const AS_TEXT: &str = "to send this to the model as it is, put a space or a word in front of the slash";
 /// v1: opens what still comes of a turn that is being cut off.
 const CUT_OFF: &str = "*What Codex was doing without a prompt is being ended.*\n\n";
-
-/// The local prompts of a session.
-#[derive(Debug, Default)]
-pub(crate) struct Locals {
-    open: Vec<Local>,
-    /// Since when what runs is being looked at.
-    surveyed: Option<Tick>,
-    pub(crate) jobs: Jobs,
-    pub(crate) leftovers: Leftovers,
-    /// What runs in subagents, at the last look.
-    pub(crate) subagent_jobs: Vec<SubagentJob>,
-}
-
-/// A prompt that waits for what its answer needs.
-#[derive(Debug)]
-struct Local {
-    /// v1: answered at its end.
-    ticket: Option<Ticket>,
-    key: PromptKey,
-    need: Need,
-}
-
-/// What an answer needs.
-#[derive(Debug)]
-pub(crate) enum Need {
-    /// Nothing.
-    Nothing,
-    /// A look at what runs: to show it, or to stop of it.
-    Survey(Option<Which>),
-    /// The thread, which is not loaded.
-    Thread(Task),
-    /// So many answers of Codex's, and those that came.
-    Codex { task: Task, open: usize, heard: Vec<Heard> },
-}
-
-impl Locals {
-    /// Whether a prompt is being answered.
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.open.is_empty()
-    }
-
-    /// Whether a turn that is no answer to a message begins once its thread is loaded.
-    pub(crate) fn begins(&self) -> bool {
-        self.open.iter().any(|local| matches!(local.need, Need::Thread(Task::Start(_))))
-    }
-
-    /// What an answer needs now.
-    pub(crate) fn needs(&mut self, key: &PromptKey, need: Need) {
-        if let Some(local) = self.open.iter_mut().find(|local| local.key == *key) {
-            local.need = need;
-        }
-    }
-
-    /// The need of a prompt that is being answered.
-    pub(crate) fn need(&mut self, key: &PromptKey) -> Option<&mut Need> {
-        self.open.iter_mut().find(|local| local.key == *key).map(|local| &mut local.need)
-    }
-
-    pub(crate) fn waiting_for_thread(&self) -> Vec<(PromptKey, Task)> {
-        let waiting = self.open.iter().filter_map(|local| match &local.need {
-            Need::Thread(task) => Some((local.key.clone(), task.clone())),
-            Need::Nothing | Need::Survey(_) | Need::Codex { .. } => None,
-        });
-        waiting.collect()
-    }
-
-    /// What an app-server that is gone does not answer, and with `is_for_good` what waits for the next.
-    pub(crate) fn waiting_for_codex(&self, is_for_good: bool) -> Vec<PromptKey> {
-        let waits = |local: &&Local| match local.need {
-            Need::Codex { .. } => true,
-            Need::Thread(_) => is_for_good,
-            Need::Nothing | Need::Survey(_) => false,
-        };
-        self.open.iter().filter(waits).map(|local| local.key.clone()).collect()
-    }
-
-    /// A prompt that is no longer answered here; v1: with its answer.
-    pub(crate) fn hand_over(&mut self, key: &PromptKey) -> Option<Ticket> {
-        let at = self.open.iter().position(|local| local.key == *key)?;
-        self.open.remove(at).ticket
-    }
-}
 
 impl Session {
     /// A prompt that is a command of ours.
@@ -140,18 +57,22 @@ impl Session {
             Slash::Stop(which) => return self.survey(cx, &key, Some(which)),
             Slash::Task(task) => return self.inquire(cx, &key, task),
             Slash::Misused(usage) => format!("{usage}."),
+            Slash::TooMuch(name) => {
+                let takes = if name == "goal" { "one text and nothing after it" } else { "one line" };
+                format!(
+                    "`/{name}` takes {takes}, so nothing was done, and the model was not asked. Send the rest as a \
+                     message of its own; {AS_TEXT}."
+                )
+            }
             Slash::NotNow(why) => why.to_owned(),
             Slash::Unknown { name, near } => {
                 let near = near.map(|near| format!(" Did you mean `/{near}`?")).unwrap_or_default();
-                format!(
-                    "There is no command `/{name}`.{near} The model was not asked: what should go to it must not \
-                     begin with a slash."
-                )
+                format!("There is no command `/{name}`.{near} The model was not asked: {AS_TEXT}.")
             }
             Slash::Choice(id, wanted) => self.choose(cx, id, wanted.as_deref()),
             Slash::Plan(_) => self.turn_plan_mode(cx),
             // These are no local prompts; said all the same rather than left without an answer.
-            Slash::Init | Slash::Other { .. } => "This is a prompt for the model.".to_owned(),
+            Slash::Init | Slash::Other(_) => "This is a prompt for the model.".to_owned(),
         };
         self.answer_local(cx, &key, &text);
     }
@@ -189,7 +110,9 @@ impl Session {
         for local in surveyed {
             let text = match &local.need {
                 Need::Survey(Some(which)) => self.stop(cx, which, found),
-                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::Codex { .. } => self.ps(found),
+                Need::Survey(None) | Need::Nothing | Need::Thread(_) | Need::GoalEnd | Need::Codex { .. } => {
+                    self.ps(found)
+                }
             };
             self.say_local(cx, local, &text);
         }

@@ -2,9 +2,9 @@
 //!
 //! A resume keeps the order of V2-26: replay, `replay_complete`, what lives, state, answer.
 
-use super::codex::{CodexError, CodexReply, CodexRequest, ThreadOpened};
+use super::codex::{CodexError, CodexRequest, ThreadOpened};
 use super::cx::{Cx, News};
-use super::effect::{Anomaly, Effects};
+use super::effect::Effects;
 use super::failure::Failure;
 use super::ids::{RequestId, SessionId, ThreadId};
 use super::link::Purpose;
@@ -41,7 +41,7 @@ enum Stage {
     Restoring,
     /// What lives is being asked for.
     Listing,
-    /// Everything is known; only the models are missing.
+    /// Everything is known; only what there is to choose from may be missing.
     Known,
 }
 
@@ -91,9 +91,6 @@ impl Session {
         self.tie = Tie::Loaded;
         self.chosen.renew(opened);
         self.place = resuming.place.clone();
-        if self.lineage.is_none() {
-            self.ask_profiles(cx);
-        }
         match self.is_unsure {
             true => self.rejoin(cx, opened),
             false => drop(self.joins_turn(opened)),
@@ -205,32 +202,9 @@ impl Session {
         }
     }
 
-    /// Which permission profiles there are depends on the directory; nothing waits for it.
-    pub(crate) fn ask_profiles(&mut self, cx: &mut Cx<'_>) {
-        let request = CodexRequest::ProfileList { cwd: self.place.cwd.clone() };
-        cx.link.call(Purpose::Profiles { session: self.id.clone() }, request, cx.out);
-    }
-
-    /// The permission profiles are known; most configurations have none.
-    pub(crate) fn profiles_told(&mut self, cx: &mut Cx<'_>, result: Result<CodexReply, CodexError>) {
-        match result {
-            Ok(CodexReply::Profiles(profiles)) => {
-                if self.chosen.offer(profiles) && self.is_open {
-                    let options = self.chosen.list(cx.models);
-                    self.emit(cx, Update::Options(options));
-                }
-            }
-            Ok(_) => cx.out.anomaly(Anomaly::UnknownAnswer { what: "no profiles in their list" }),
-            Err(error) => {
-                let method = "permissionProfile/list";
-                cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
-            }
-        }
-    }
-
-    /// Answers a resume once the models are known too.
+    /// Answers a resume once what can be chosen is known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
-        if self.lineage.is_some() || !cx.models.is_known() || !self.reads.is_done() {
+        if self.lineage.is_some() || !self.knows_choices(cx) || !self.reads.is_done() {
             return;
         }
         match self.resuming.take() {
@@ -247,8 +221,19 @@ impl Session {
         }
     }
 
+    /// Whether an answer can name what there is to choose from.
+    pub(crate) fn knows_choices(&self, cx: &Cx<'_>) -> bool {
+        cx.models.is_known() && !cx.profiles.are_awaited(&self.place.cwd)
+    }
+
+    /// Takes over which profiles there are. Returns whether that is news.
+    pub(crate) fn learn_profiles(&mut self, cx: &Cx<'_>) -> bool {
+        self.chosen.offer(cx.profiles.of(&self.place.cwd))
+    }
+
     /// Tells the client of the session, then what was held back.
     pub(crate) fn answer_open(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {
+        self.learn_profiles(cx);
         let options = self.chosen.list(cx.models);
         let opened = SessionOpened { session: self.id.clone(), options, commands: self.skills.commands() };
         cx.out.respond(ticket, Reply::SessionOpened(opened));

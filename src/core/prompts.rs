@@ -2,13 +2,13 @@
 //!
 //! In order; steered into a running turn, else they start one; inserted when Codex says so.
 
-use super::beginning::Way;
+use super::beginning::{Way, as_typed};
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::Anomaly;
 use super::failure::Failure;
 use super::fault::Fault;
-use super::ids::{ItemId, MessageId, PromptKey, RequestId, TurnId};
+use super::ids::{ItemId, MessageId, PromptKey, TurnId};
 use super::link::Purpose;
 use super::request::{PromptPart, Reply, Ticket, Version};
 use super::session::{History, Session, Tie};
@@ -29,6 +29,8 @@ pub(crate) struct Prompt {
     pub(crate) stage: Stage,
     /// It may be a skill or an unknown command: known once the skills are.
     pub(crate) undecided: bool,
+    /// v1: its request was cancelled while Codex was taking it; answered so, whatever becomes of it.
+    pub(crate) withdrawn: bool,
 }
 
 /// Who made the key of a prompt.
@@ -78,7 +80,8 @@ impl Session {
         }
         let origin = if is_fresh { Origin::Ours } else { Origin::Client };
         let stage = Stage::Held;
-        self.prompts.push_back(Prompt { ticket, twins: Vec::new(), key, origin, parts, stage, undecided });
+        let (twins, withdrawn) = (Vec::new(), false);
+        self.prompts.push_back(Prompt { ticket, twins, key, origin, parts, stage, undecided, withdrawn });
         self.pump(cx);
     }
 
@@ -265,6 +268,10 @@ impl Session {
             if self.is_cancelled() {
                 return self.cancel_prompt_of(cx, key);
             }
+            if self.prompts.iter().any(|prompt| prompt.key == *key && prompt.withdrawn) {
+                self.cancel_prompt_of(cx, key);
+                return self.pump(cx);
+            }
             let is_it = |prompt: &&mut Prompt| prompt.key == *key && prompt.stage == Stage::Steered;
             if let Some(prompt) = self.prompts.iter_mut().find(is_it) {
                 prompt.stage = Stage::Held;
@@ -282,6 +289,11 @@ impl Session {
         content: Vec<Content>,
     ) {
         let message = MessageId::from(item);
+        let typed = |part| match part {
+            Content::Text(text) => Content::Text(as_typed(&text).unwrap_or(text)),
+            other @ (Content::Link { .. } | Content::Image { .. }) => other,
+        };
+        let content = content.into_iter().map(typed).collect();
         if self.lineage.is_some() {
             return self.instructed(cx, message, content);
         }
@@ -308,6 +320,11 @@ impl Session {
         }
         if let Some(prompt) = ours.and_then(|at| self.prompts.remove(at)) {
             self.untold.told();
+            if prompt.withdrawn {
+                self.cancel_prompt(cx, prompt);
+                self.woken_again(cx);
+                return self.pump(cx);
+            }
             for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
                 self.answer_inserted(cx, ticket, message.clone());
             }
@@ -326,27 +343,6 @@ impl Session {
                 }
             },
         }
-    }
-
-    /// `$/cancel_request` of a prompt that is not with Codex yet. Returns whether it was here.
-    pub(crate) fn cancel_held(&mut self, cx: &mut Cx<'_>, request: &RequestId) -> bool {
-        let has_it = |prompt: &Prompt| {
-            prompt.ticket.id() == request || prompt.twins.iter().any(|twin| twin.id() == request)
-        };
-        let is_it = |prompt: &Prompt| prompt.stage == Stage::Held && has_it(prompt);
-        let Some(at) = self.prompts.iter().position(is_it) else { return false };
-        let Some(prompt) = self.prompts.get_mut(at) else { return false };
-        // Of several requests for one prompt only the one that was named is cancelled.
-        if let Some(twin) = prompt.twins.iter().position(|twin| twin.id() == request) {
-            let twin = prompt.twins.remove(twin);
-            self.cancel_ticket(cx, twin);
-        } else if let Some(twin) = prompt.twins.pop() {
-            let first = std::mem::replace(&mut prompt.ticket, twin);
-            self.cancel_ticket(cx, first);
-        } else if let Some(prompt) = self.prompts.remove(at) {
-            self.cancel_prompt(cx, prompt);
-        }
-        true
     }
 
     /// All prompts that are not with Codex yet (V2-33).
@@ -378,6 +374,7 @@ impl Session {
             };
             match stop {
                 _ if !is_its_turn => self.prompts.push_back(prompt),
+                _ if prompt.withdrawn => self.cancel_prompt(cx, prompt),
                 StopReason::Cancelled => self.cancel_prompt(cx, prompt),
                 StopReason::Error(fault) => refuse(cx, prompt, &Failure::TurnFailed(fault.clone())),
                 StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal
@@ -433,7 +430,7 @@ impl Session {
         }
     }
 
-    fn cancel_prompt(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
+    pub(super) fn cancel_prompt(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
         for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
             self.cancel_ticket(cx, ticket);
         }

@@ -2,14 +2,14 @@
 //!
 //! How it is put is decided before it is put: a question that cannot be shown changes no state.
 
-use super::ask::{Ask, Permission, PermissionKind, PermissionOption, Subject};
+use super::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
 use super::ask_call::{Answers, AskCall, Settled};
 use super::asked::{CodexAnswer, ElicitationAction, McpForm, Question, ToolApproval};
 use super::cx::Cx;
 use super::effect::Effect;
 use super::ids::{ItemId, Json, RequestId};
 use super::session::{AskKind, OpenAsk, Session};
-use super::update::{FinalStatus, Severity};
+use super::update::Severity;
 use crate::background::standing::headline;
 
 /// The option that answers nothing.
@@ -72,7 +72,7 @@ impl Session {
                 let kind = AskKind::Questions { left, answers };
                 self.put(cx, OpenAsk { request, item: Some(item), kind, child: None }, question);
             }
-            None => self.questions_answered(cx, request, &item, answers),
+            None => self.questions_answered(cx, request, &item, answers, &Answer::Declined),
         }
     }
 
@@ -83,10 +83,12 @@ impl Session {
         request: RequestId,
         item: &ItemId,
         answers: Answers,
+        by: &Answer,
     ) {
         let answer = CodexAnswer::Questions(answers.clone());
+        let status = answer.outcome(by);
         cx.out.push(Effect::AnswerCodex { request, answer });
-        self.hide_call(cx, Some(item), FinalStatus::Completed, &Settled::Each(&answers));
+        self.hide_call(cx, Some(item), status, &Settled::Each(&answers));
     }
 
     /// A tool server asks, or Codex does about one of its tools.

@@ -169,7 +169,7 @@ impl Core {
         }
     }
 
-    /// A session closes with all its subagents, the deepest first.
+    /// A session closes with all its subagents, the deepest first, also with one that waits to be announced.
     pub(super) fn close_tree(
         &mut self,
         now: Tick,

@@ -15,7 +15,7 @@ use super::ids::{
 };
 use super::kept::Keeping;
 use super::listing::Polls;
-use super::local::Locals;
+use super::locals::Locals;
 use super::opening::Resuming;
 use super::pages::Pages;
 use super::prompts::Prompt;
@@ -343,7 +343,8 @@ impl Session {
             // The turn that a local prompt made `running` last for never came: what ran was that prompt.
             if let (State::Running, State::Idle(stop)) = (former.state, &mut snapshot.state) {
                 let is_closing = self.closing.is_some();
-                stop.get_or_insert(if is_closing { StopReason::Cancelled } else { StopReason::EndTurn });
+                let end = if is_closing { StopReason::Cancelled } else { StopReason::EndTurn };
+                stop.get_or_insert(self.held_end.take().unwrap_or(end));
             }
             self.tell_state(cx, snapshot);
         }
@@ -360,7 +361,14 @@ impl Session {
             return;
         }
         let background = self.snapshot().background;
-        self.reported = Snapshot { state: State::Idle(None), background: background.clone() };
+        let former = std::mem::replace(
+            &mut self.reported,
+            Snapshot { state: State::Idle(None), background: background.clone() },
+        );
+        // It began where nothing could be told, such as while a resume came to nothing.
+        if matches!(former.state, State::Idle(_)) {
+            self.tell_state(cx, Snapshot { state: State::Running, background: former.background });
+        }
         self.tell_state(cx, Snapshot { state: State::Idle(Some(stop)), background });
         // A local prompt may still be answered.
         self.report(cx);
@@ -417,7 +425,7 @@ impl Session {
     }
 
     fn is_running_on(&self) -> bool {
-        self.reported.state == State::Running && self.closing.is_none()
+        self.reported.state == State::Running
     }
 
     /// D1: a question of the thread's own is open and nothing else of the turn is at work.

@@ -3,6 +3,7 @@
 //! One that is open is closed first, with everything it runs (D8). What Codex then does to its thread is one call.
 
 use super::Core;
+use super::beginning::title_as_typed;
 use super::codex::{CodexError, CodexReply, CodexRequest};
 use super::cx::Cx;
 use super::effect::Effects;
@@ -71,7 +72,7 @@ impl Core {
             .map(|it| SessionEntry {
                 session: self.renewals.session(&it.thread),
                 cwd: it.cwd,
-                title: it.title,
+                title: it.title.map(title_as_typed),
                 updated_at: it.updated_at,
                 is_archived: of_archived,
             })

@@ -40,11 +40,12 @@ impl Skills {
 
     /// All commands: a command of ours goes before a skill of the same name.
     pub(crate) fn commands(&self) -> Vec<Command> {
-        let skills = self.list.iter().filter(|skill| !slash::is_own(&skill.name)).map(|skill| Command {
-            name: skill.name.clone(),
-            description: skill.description.clone(),
-            hint: Some("what the skill is for"),
-        });
+        let skills =
+            self.list.iter().filter(|skill| slash::own(&skill.name).is_none()).map(|skill| Command {
+                name: skill.name.clone(),
+                description: skill.description.clone(),
+                hint: Some("what the skill is for"),
+            });
         slash::commands().chain(skills).collect()
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn table(list: &SkillList) -> String {
         [] => parts.push("There are no skills.".to_owned()),
         skills => {
             let rows = skills.iter().map(|skill| {
-                let command = if slash::is_own(&skill.name) { '$' } else { '/' };
+                let command = if slash::own(&skill.name).is_some() { '$' } else { '/' };
                 format!("- `{command}{}` ({}): {}", skill.name, skill.scope, skill.description)
             });
             parts.push(format!("**Skills:**\n\n{}", rows.collect::<Vec<_>>().join("\n")));

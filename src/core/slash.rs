@@ -25,8 +25,10 @@ pub(crate) enum Slash {
     Misused(&'static str),
     /// Cannot be done at this moment, for this reason.
     NotNow(&'static str),
-    /// Maybe a skill, else unknown; what is not one line is then no command.
-    Other { name: String, rest: String, is_line: bool },
+    /// A command of ours with more than it takes, which must not get lost.
+    TooMuch(&'static str),
+    /// Maybe a skill, else unknown.
+    Other(String),
     /// No command has this name; the nearest, if any.
     Unknown { name: String, near: Option<String> },
 }
@@ -123,10 +125,11 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
     })
 }
 
-/// The command that a prompt is. What a client attaches to it by itself is left aside.
+/// The command that a prompt is: its first text begins with a slash and no blank, in whatever case. What a
+/// client attaches to it by itself is left aside.
 pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
     let mut texts = parts.iter().filter_map(|part| match part {
-        PromptPart::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        PromptPart::Text(text) => Some(text.trim_end()).filter(|text| !text.is_empty()),
         PromptPart::Link { .. } | PromptPart::Embedded { .. } | PromptPart::Image { .. } => None,
     });
     let text = texts.next()?;
@@ -136,11 +139,13 @@ pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
     let is_one = texts.next().is_none();
     let is_line = is_one && !text.contains('\n');
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let Some(name) = own(name) else { return Some(Slash::Other(name.to_owned())) };
     Some(match name {
         "init" => Slash::Init,
-        "plan" => Slash::Plan(some(rest)),
+        // What follows in another part is what to plan.
+        "plan" => Slash::Plan(some(rest).or_else(|| (!is_one).then(String::new))),
         "goal" if is_one => Slash::Task(Task::Goal(goal(rest))),
-        _ if !is_line && is_own(name) => return None,
+        _ if !is_line => Slash::TooMuch(name),
         "ps" if rest.is_empty() => Slash::Ps,
         "ps" => Slash::Misused("`/ps` takes no argument"),
         "stop" => stop(rest),
@@ -160,18 +165,17 @@ pub(crate) fn parse(parts: &[PromptPart]) -> Option<Slash> {
         "mode" => Slash::Choice("mode", some(rest)),
         "review" => review(rest),
         "rename" if rest.is_empty() => Slash::Misused("`/rename` takes the new title"),
-        "rename" => Slash::Task(Task::Rename(rest.to_owned())),
-        _ => Slash::Other { name: name.to_owned(), rest: rest.to_owned(), is_line },
+        _ => Slash::Task(Task::Rename(rest.to_owned())),
     })
 }
 
 fn goal(rest: &str) -> GoalAct {
-    match rest {
+    match rest.to_ascii_lowercase().as_str() {
         "" => GoalAct::Show,
         "pause" => GoalAct::Pause,
         "resume" => GoalAct::Resume,
         "clear" => GoalAct::Clear,
-        objective => GoalAct::Set(objective.to_owned()),
+        _ => GoalAct::Set(rest.to_owned()),
     }
 }
 
@@ -179,7 +183,7 @@ fn stop(rest: &str) -> Slash {
     let mut words = rest.split_whitespace();
     match (words.next(), words.next()) {
         (None, _) => Slash::Stop(Which::Only),
-        (Some("all"), None) => Slash::Stop(Which::All),
+        (Some(all), None) if all.eq_ignore_ascii_case("all") => Slash::Stop(Which::All),
         (Some(one), None) => Slash::Stop(Which::Named(one.to_owned())),
         (Some(_), Some(_)) => Slash::Misused(STOP_USAGE),
     }
@@ -196,19 +200,21 @@ fn review(rest: &str) -> Slash {
     }
 }
 
-/// Whether a command of ours has this name.
-pub(crate) fn is_own(name: &str) -> bool {
-    OWN.iter().any(|(own, ..)| *own == name)
+/// The command of ours that has this name, in whatever case.
+pub(crate) fn own(name: &str) -> Option<&'static str> {
+    OWN.iter().map(|(own, ..)| *own).find(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// Whether somebody who writes `/name` means a command, and not a path or something else.
 pub(crate) fn is_name(name: &str) -> bool {
-    let is_inner = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, '_' | '-');
-    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.chars().all(is_inner)
+    let is_inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
+    name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(is_inner)
 }
 
 /// The name among `known` that `name` was most probably meant to be.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let name = name.as_str();
     let distance = |known: &str| match known.starts_with(name) && name.len() > 1 {
         true => 0,
         false => strsim::osa_distance(name, known),
@@ -227,8 +233,8 @@ mod tests {
         parse(&[PromptPart::Text(text.to_owned())])
     }
 
-    fn other(name: &str, rest: &str) -> Option<Slash> {
-        Some(Slash::Other { name: name.to_owned(), rest: rest.to_owned(), is_line: true })
+    fn other(name: &str) -> Option<Slash> {
+        Some(Slash::Other(name.to_owned()))
     }
 
     fn review(target: ReviewTarget) -> Option<Slash> {
@@ -236,17 +242,37 @@ mod tests {
     }
 
     #[test]
-    fn only_a_line_of_its_own_is_a_command() {
-        assert_eq!(of(" /ps\n"), Some(Slash::Ps));
+    fn a_text_that_begins_with_a_slash_is_a_command() {
+        assert_eq!(of("/ps \n"), Some(Slash::Ps));
         assert_eq!(of("/ps aux"), Some(Slash::Misused("`/ps` takes no argument")));
         assert_eq!(of("/stop"), Some(Slash::Stop(Which::Only)));
         assert_eq!(of("/stop  all"), Some(Slash::Stop(Which::All)));
         assert_eq!(of("/stop 2"), Some(Slash::Stop(Which::Named("2".to_owned()))));
         assert_eq!(of("/stop 1 2"), Some(Slash::Misused(STOP_USAGE)));
         for none in
-            ["", "stop", "please /stop", "/stop\nand then go on", "/ status", "/", "/home/x", "/a/b c"]
+            ["", "stop", "please /stop", " /stop", "\n/stop", "/ status", "/", "/home/x", "/a/b c", "//stop"]
         {
             assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_case_of_a_command_does_not_matter() {
+        assert_eq!(of("/STOP All"), Some(Slash::Stop(Which::All)));
+        assert_eq!(of("/Goal Clear"), Some(Slash::Task(Task::Goal(GoalAct::Clear))));
+        assert_eq!(of("/Ps"), Some(Slash::Ps));
+        assert_eq!(of("/Greet"), other("Greet"), "a skill has the name that it has");
+    }
+
+    #[test]
+    fn what_takes_a_line_and_gets_more_does_nothing() {
+        for name in [
+            "ps", "stop", "status", "compact", "review", "diff", "mcp", "skills", "model", "mode", "rename",
+            "logout",
+        ] {
+            assert_eq!(of(&format!("/{name}\nand then go on")), Some(Slash::TooMuch(name)));
+            let texts = [format!("/{name} "), "and then go on".to_owned()].map(PromptPart::Text);
+            assert_eq!(parse(&texts), Some(Slash::TooMuch(name)));
         }
     }
 
@@ -276,19 +302,24 @@ mod tests {
         assert_eq!(of("/plan"), Some(Slash::Plan(None)));
         let goal = |text: &str| Some(Slash::Task(Task::Goal(GoalAct::Set(text.to_owned()))));
         assert_eq!(of("/goal mend it\n\n- and test it"), goal("mend it\n\n- and test it"));
-        let texts = ["/goal mend it", "please"].map(|text| PromptPart::Text(text.to_owned()));
-        assert_eq!(parse(&texts), None);
-        let skill = Slash::Other { name: "greet".to_owned(), rest: "a\nb".to_owned(), is_line: false };
-        assert_eq!(of("/greet a\nb"), Some(skill));
+        let texts = |text: &str| [text, "please"].map(|text| PromptPart::Text(text.to_owned()));
+        assert_eq!(parse(&texts("/goal mend it")), Some(Slash::TooMuch("goal")));
+        assert_eq!(parse(&texts("/plan ")), Some(Slash::Plan(Some(String::new()))));
+        assert_eq!(of("/greet a\nb"), other("greet"));
     }
 
     #[test]
     fn what_nobody_knows_is_a_name_or_none() {
-        assert_eq!(of("/pstree"), other("pstree", ""));
-        assert_eq!(of("/a:b c d"), other("a:b", "c d"));
-        for (name, expected) in
-            [("a1_b-c", true), ("a:b", false), ("Stop", false), ("1a", false), ("", false)]
-        {
+        assert_eq!(of("/pstree"), other("pstree"));
+        assert_eq!(of("/a:b c d"), other("a:b"));
+        for (name, expected) in [
+            ("a1_b-c", true),
+            ("a:b", false),
+            ("Stpo", true),
+            ("README.md", false),
+            ("1a", false),
+            ("", false),
+        ] {
             assert_eq!(is_name(name), expected, "{name}");
         }
     }
@@ -299,6 +330,7 @@ mod tests {
         assert_eq!(near("statsu").as_deref(), Some("status"));
         assert_eq!(near("stat").as_deref(), Some("status"));
         assert_eq!(near("stopp").as_deref(), Some("stop"));
+        assert_eq!(near("STPO").as_deref(), Some("stop"));
         assert_eq!(near("xs"), None);
         assert_eq!(near("frobnicate"), None);
     }
@@ -308,7 +340,6 @@ mod tests {
         let file = PromptPart::Link { name: "a".to_owned(), uri: "file:///a".to_owned() };
         let text = |text: &str| PromptPart::Text(text.to_owned());
         assert_eq!(parse(&[file.clone(), text("/ps"), text(" ")]), Some(Slash::Ps));
-        assert_eq!(parse(&[text("/ps"), text("and explain it")]), None);
         assert_eq!(parse(&[file]), None);
     }
 }

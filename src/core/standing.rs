@@ -27,6 +27,8 @@ pub(crate) struct Reads {
     pub(crate) goal_running: bool,
     pub(crate) queue_running: bool,
     pub(crate) queue_again: bool,
+    /// So many changes of the goal are with Codex.
+    pub(crate) goal_changes: usize,
     /// When we last stopped a goal.
     pub(crate) goal_stopped: Option<Tick>,
     /// Until when a close waits for a turn that Codex may have scheduled.
@@ -39,9 +41,14 @@ impl Reads {
         !self.goal_running && !self.queue_running
     }
 
-    /// Whether no turn is on its way that a close would have to cut off.
+    /// Whether no goal and no turn is on its way that a close would have to stop.
     pub(crate) fn is_settled(&self, now: Tick) -> bool {
-        self.settled_at.is_none_or(|at| now >= at)
+        self.goal_changes == 0 && self.settled_at.is_none_or(|at| now >= at)
+    }
+
+    /// One of the changes of the goal is answered.
+    pub(crate) fn goal_changed(&mut self) {
+        self.goal_changes = self.goal_changes.saturating_sub(1);
     }
 
     /// No answer will come any more.
@@ -105,9 +112,7 @@ impl Session {
             Kind::Queued { .. } => true,
         };
         if matches!(self.front, Front::Idle) && self.standing_item(may_start).is_some() {
-            let at = cx.now.plus(ON_ITS_WAY);
-            self.reads.settled_at = Some(at);
-            cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
+            self.await_turn_on_its_way(cx);
         }
         for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
             match self.ledger.standing_mut(&item).map(|standing| &standing.kind) {
@@ -121,6 +126,13 @@ impl Session {
                 None => {}
             }
         }
+    }
+
+    /// Codex may have scheduled a turn, which a close would have to cut off.
+    pub(crate) fn await_turn_on_its_way(&mut self, cx: &mut Cx<'_>) {
+        let at = cx.now.plus(ON_ITS_WAY);
+        self.reads.settled_at = Some(at);
+        cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
     }
 
     /// Nothing of it goes on, whatever Codex still knows: told again once the thread is loaded again.
@@ -161,6 +173,18 @@ impl Session {
     pub(crate) fn end_standing(&mut self, cx: &mut Cx<'_>, item: &ItemId, status: FinalStatus, line: &str) {
         let Some(standing) = self.ledger.standing_mut(item) else { return };
         let change = standing.last(line);
+        let is_goal = matches!(standing.kind, Kind::Goal(_));
         self.close_call(cx, item, status, change);
+        if !is_goal {
+            return;
+        }
+        let text = match status {
+            FinalStatus::Completed => "The goal was reached in this moment.",
+            FinalStatus::Cancelled => "The goal is cleared, and what Codex was doing for it is ended.",
+            FinalStatus::Failed => line,
+        };
+        for key in self.locals.waiting_for_goal() {
+            self.answer_local(cx, &key, text);
+        }
     }
 }

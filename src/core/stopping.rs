@@ -330,6 +330,11 @@ impl Session {
         if let Front::Active(_) = self.front {
             self.finish_turn(cx);
         }
+        // Codex has not said what became of the goal: whatever it is, it is paused.
+        if std::mem::take(&mut self.reads.goal_changes) > 0 {
+            let request = CodexRequest::GoalPause { thread: self.thread.clone() };
+            cx.link.call(Purpose::Parting, request, cx.out);
+        }
         // What is left is swept, if there is a thread to sweep for.
         self.close_if_done(cx);
     }

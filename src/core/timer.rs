@@ -38,6 +38,8 @@ pub(crate) enum Timer {
     ReadAgain { thread: ThreadId },
     /// A thread that nobody has announced waits.
     Announcement { thread: ThreadId },
+    /// Session answers wait for the permission profiles of this directory.
+    Profiles { cwd: String },
     /// Session answers wait for the model list.
     Models,
     /// Sessions wait for `account/read` number `read`.
@@ -76,6 +78,7 @@ impl Timer {
             Self::CloseBound { .. } => "a closing session waits for its work",
             Self::ReadAgain { .. } => "codex could not read the thread of a subagent yet",
             Self::Announcement { .. } => "a subagent waits to be announced",
+            Self::Profiles { .. } => "permission profiles are awaited",
             Self::Models => "the model list is awaited",
             Self::Account { .. } => "the account is awaited",
             Self::LookAgain => "somebody may have signed in elsewhere",

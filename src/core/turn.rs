@@ -104,8 +104,11 @@ impl Session {
 
     /// A sign that the turn really runs: from here on it can be interrupted.
     pub(crate) fn turn_runs(&mut self, cx: &mut Cx<'_>) {
-        if let Front::Active(turn) = &mut self.front {
-            turn.has_started = true;
+        match &mut self.front {
+            Front::Active(turn) => turn.has_started = true,
+            // Cancelled, and Codex owes nothing but the turn: only one that is asked can be found to hang.
+            Front::Starting { cancelled: true, .. } if self.own.is_some() => self.poll_terminals(cx),
+            Front::Starting { .. } | Front::Idle => {}
         }
         self.interrupt_if_due(cx);
     }

@@ -32,7 +32,7 @@ impl Core {
         }
         let (sessions, mut cx) = self.split(now, out);
         for session in sessions.values_mut() {
-            if session.cancel_held(&mut cx, request) || session.cancel_local(&mut cx, request) {
+            if session.cancel_request(&mut cx, request) {
                 return;
             }
         }

@@ -30,7 +30,7 @@ export async function serve(agent, verbs) {
   await agent.exited;
 }
 
-/** Answers permission requests by a policy: the kind of option to choose, `cancelled`, or `hold`. */
+/** Answers permission requests by a policy: the kind or the name of the option to choose, `cancelled`, or `hold`. */
 export class Permissions {
   #policy = "allow_once";
   #held = [];
@@ -61,9 +61,9 @@ export class Permissions {
 }
 
 function choose(options, kind) {
-  const option = options.find((it) => it.kind === kind);
+  const option = options.find((it) => it.kind === kind || it.name === kind);
   if (kind === "cancelled") return { outcome: { outcome: "cancelled" } };
-  if (!option) throw new Error(`no option of kind ${kind} among ${options.map((it) => it.kind)}`);
+  if (!option) throw new Error(`no option ${kind} among ${options.map((it) => it.kind)}`);
   return { outcome: { outcome: "selected", optionId: option.optionId } };
 }
 

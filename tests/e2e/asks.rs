@@ -13,6 +13,7 @@ use crate::stage::{Casting, Stage, play_with};
 in_both_versions!(
     more_permissions_for_the_turn,
     more_permissions_for_the_session,
+    more_permissions_with_reviews,
     more_permissions_refused,
     a_question_in_a_form,
     a_question_in_buttons,
@@ -112,11 +113,35 @@ async fn more_permissions_for_the_session(version: Version) {
     .await;
 }
 
+/// Codex's own reviewer looks at the next command of the turn, which then runs as it was granted.
+async fn more_permissions_with_reviews(version: Version) {
+    play_with(asking, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        policy(&session, "Grant for this turn, with each further command of it reviewed by Codex").await?;
+        let script = Script::new()
+            .step(permission(stage)?)
+            .step(exec("touch sub/made").id("made").yield_ms(30_000))
+            .step(say("Tried."));
+        session.turn(&script.prompt("make")).await?;
+        let ask = asked(&session, "session/request_permission").await?;
+        let options = ask["options"].as_array().context("there are options")?;
+        let kinds: Vec<_> = options.iter().map(|it| it["kind"].as_str().unwrap_or_default()).collect();
+        assert_eq!(kinds, ["allow_once", "allow_once", "allow_always", "reject_once"]);
+        let told = told(stage, "permissions")?;
+        assert!(told.contains("\"strict_auto_review\":true"), "{told}");
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
 async fn more_permissions_refused(version: Version) {
     play_with(asking, async |stage| {
         let client = stage.client(Casting::of(version)).await?;
         let session = stage.open(&client).await?;
-        for answer in ["reject_once", "cancelled"] {
+        for (answer, call) in [("reject_once", "permissions"), ("cancelled", "permissions#2")] {
             policy(&session, answer).await?;
             let script = Script::new()
                 .step(permission(stage)?)
@@ -126,6 +151,9 @@ async fn more_permissions_refused(version: Version) {
             let told = told(stage, "permissions")?;
             assert!(told.contains("\"file_system\":null"), "{answer}: {told}");
             assert!(!stage.home.workspace().join("sub/made").exists(), "{answer} is no grant");
+            let is_v2_dismissal = (version, answer) == (Version::V2, "cancelled");
+            let expected = if is_v2_dismissal { "cancelled" } else { "failed" };
+            assert_eq!(session.final_status(call).await?, expected, "{answer}");
         }
         session.at_rest().await?;
         client.end().await?;

@@ -21,6 +21,7 @@ in_both_versions!(
     during_a_review,
     with_a_steered_prompt,
     with_a_held_prompt,
+    by_its_request,
 );
 
 async fn during_a_command(version: Version) {
@@ -341,4 +342,31 @@ fn n_cancelled(seen: &Seen, session: &str) -> usize {
     let answers = seen.wire.iter().filter(|it| it.body["result"]["stopReason"] == "cancelled").count();
     let states = seen.updates(session, 0).filter(|(_, it)| it["stopReason"] == "cancelled").count();
     answers + states
+}
+
+/// `$/cancel_request` of a prompt that runs is its `session/cancel` in v1; in v2 it is answered, and nothing is left of it.
+async fn by_its_request(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let cmd = format!("touch up; {}", forever("build"));
+        let script = Script::new().step(exec(cmd).id("build").yield_ms(30_000)).step(say("never said"));
+        let turn = session.prompt(&script.prompt("build"));
+        stage.file("up").await?;
+        session.until_running("build").await?;
+        let is_prompt = |body: &Value| (body["method"] == "session/prompt").then(|| body["id"].clone());
+        let request = client.look(|it| it.wire.iter().filter_map(|it| is_prompt(&it.body)).last());
+        let cancel = json!({"method": "$/cancel_request", "params": {"requestId": request}});
+        client.call("notify", cancel).await?;
+        if version == Version::V2 {
+            session.cancel().await?;
+        }
+        assert_eq!(session.finish(&turn).await?, "cancelled");
+        assert_eq!(session.ended("build").await?, Ended::Signal("SIGTERM".to_owned()));
+        session.at_rest().await?;
+        session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
 }

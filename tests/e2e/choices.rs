@@ -73,18 +73,30 @@ async fn speed(version: Version) {
     .await;
 }
 
+/// The answer that opens a session names the profile, in v1 among the modes too.
+#[track_caller]
+fn offers_careful(version: Version, opened: &Value) {
+    let has = |list: &Value, key: &str| {
+        list.as_array().into_iter().flatten().any(|it| it[key] == "permissions:careful")
+    };
+    let options = opened["configOptions"].as_array().into_iter().flatten();
+    let mut modes = options.filter(|it| it["id"] == "mode" || it["configId"] == "mode");
+    assert!(modes.any(|it| has(&it["options"], "value")), "not among the options: {opened}");
+    let is_mode = has(&opened["modes"]["availableModes"], "id");
+    assert_eq!(is_mode, version == Version::V1, "{opened}");
+}
+
 async fn profile(version: Version) {
     let careful = |config: Config| {
         config.tables("[permissions.careful]\ndescription = \"Reads only\"\nextends = \":read-only\"\n")
     };
     play_with(careful, async |stage| {
         let client = stage.client(Casting::of(version)).await?;
-        let session = stage.open(&client).await?;
-        let is_offered = |it: &Value| {
-            let is_options = it["sessionUpdate"] == "config_option_update";
-            (is_options && it.to_string().contains("permissions:careful")).then_some(())
-        };
-        session.update("the profile", 0, is_offered).await?;
+        let params = json!({"cwd": stage.home.workspace(), "mcpServers": []});
+        let opened = client.call("new", params).await?;
+        offers_careful(version, &opened);
+        let id = opened["sessionId"].as_str().context("a session has an id")?.to_owned();
+        let session = Session { client: &client, id };
         let answer = choose(&session, "mode", "permissions:careful").await?;
         assert_eq!(current(&answer, "mode"), "permissions:careful");
         let script =
@@ -95,6 +107,30 @@ async fn profile(version: Version) {
         let script = Script::new().step(exec("touch made").id("again").yield_ms(30_000)).step(say("Now."));
         session.turn(&script.prompt("make")).await?;
         assert!(stage.home.workspace().join("made").exists(), "the profile still holds");
+        let id = session.id.clone();
+        client.end().await?;
+
+        // Brought back by another process, and in v1 chosen as a mode.
+        let client = stage.client(Casting::of(version)).await?;
+        let params = json!({"sessionId": id, "cwd": stage.home.workspace()});
+        offers_careful(version, &client.call("resume", params).await?);
+        let session = Session { client: &client, id };
+        if version == Version::V1 {
+            let from = client.look(|it| it.wire.len());
+            let mode = json!({"sessionId": session.id, "modeId": "permissions:careful"});
+            client.call("request", json!({"method": "session/set_mode", "params": mode})).await?;
+            let is_chosen = |it: &Value| {
+                let options = it["configOptions"].as_array()?;
+                let mode = options.iter().find(|it| it["id"] == "mode")?;
+                (mode["currentValue"] == "permissions:careful").then_some(())
+            };
+            session.update("the profile as an option", from, is_chosen).await?;
+            let from = client.look(|it| it.wire.len());
+            choose(&session, "mode", "full-access").await?;
+            choose(&session, "mode", "permissions:careful").await?;
+            let is_mode = |it: &Value| (it["currentModeId"] == "permissions:careful").then_some(());
+            session.update("the profile as a mode", from, is_mode).await?;
+        }
         client.end().await?;
         Ok(())
     })

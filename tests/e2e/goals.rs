@@ -13,7 +13,14 @@ use crate::ends::kill_app_server;
 use crate::session::{Session, is_end};
 use crate::stage::{Casting, Stage, play};
 
-in_both_versions!(reached, cut_off_and_taken_up, closed, back_after_a_crash, queued);
+in_both_versions!(
+    reached,
+    cut_off_and_taken_up,
+    closed,
+    set_in_the_moment_of_a_close,
+    back_after_a_crash,
+    queued
+);
 
 /// A script whose turn sets a goal; what is added to it comes in the turns after that.
 fn goal_setter() -> Script {
@@ -174,6 +181,43 @@ async fn closed(version: Version) {
         session.turn(&Script::new().step(say("Here.")).prompt("there?")).await?;
         assert_eq!(stage.model.request_count(), n + 1, "only the prompt asked the model");
         session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Waits until `/goal` has shown this goal as paused.
+async fn assert_paused(session: &Session<'_>, goal: &str) -> anyhow::Result<()> {
+    let shown = session.prompt("/goal");
+    let is_shown = |it: &Value| {
+        let text = it.to_string();
+        text.contains(goal).then(|| text.contains("paused"))
+    };
+    let is_paused = session.update(goal, shown.from, is_shown).await?;
+    ensure!(is_paused, "{goal} is not paused");
+    Ok(())
+}
+
+/// A close, and the end of the client, in the moment in which the user sets a goal: it does not go on.
+async fn set_in_the_moment_of_a_close(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        session.prompt("/goal All green");
+        session.close().await?;
+        let back = json!({"sessionId": session.id, "cwd": stage.home.workspace()});
+        client.call("resume", back.clone()).await?;
+        assert_paused(&session, "All green").await?;
+        session.turn("/goal clear").await?;
+        session.prompt("/goal All blue");
+        let id = session.id.clone();
+        client.end().await?;
+
+        let client = stage.client(Casting::of(version)).await?;
+        client.call("resume", back).await?;
+        let session = Session { client: &client, id };
+        assert_paused(&session, "All blue").await?;
         client.end().await?;
         Ok(())
     })

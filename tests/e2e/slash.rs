@@ -365,6 +365,18 @@ async fn renamed_and_unknown(version: Version) {
         stage.model.push(say("I see"));
         let turn = session.turn("/home/somebody is full").await?;
         has(&said(&session, turn.from), &["I see"]);
+        // So is one of one part, once a blank stands before it, as it is said.
+        has(&local(stage, &session, "/etc").await?, &["There is no command `/etc`", "put a space"]);
+        stage.model.push(say("I see that, too"));
+        let turn = session.turn(" /etc").await?;
+        has(&said(&session, turn.from), &["I see that, too"]);
+        let sent = stage.model.requests().pop().context("a request")?.body["input"].to_string();
+        has(&sent, &["\" /etc\""]);
+        has(&local(stage, &session, "/PS").await?, &["No command is running."]);
+        has(
+            &local(stage, &session, "/Stop\nand go on").await?,
+            &["`/stop` takes one line", "nothing was done"],
+        );
         client.end().await?;
         Ok(())
     })
@@ -380,6 +392,25 @@ async fn an_agents_file(version: Version) {
         has(&said(&session, turn.from), &["written"]);
         let request = stage.model.requests().pop().context("a request")?;
         has(&request.body["input"].to_string(), &["Write a file AGENTS.md at the root of this project"]);
+        let typed = |update: &Value| {
+            let text = match version {
+                Version::V1 => &update["content"]["text"],
+                Version::V2 => &update["content"][0]["text"],
+            };
+            let is_users = update["sessionUpdate"].as_str()?.starts_with("user_message");
+            is_users.then(|| text.as_str().unwrap_or_default().to_owned())
+        };
+        if version == Version::V2 {
+            assert_eq!(session.update("what was typed", turn.from, typed).await?, "/init");
+        }
+        // In the list and in the history it is what was typed, too.
+        let list = client.call("list", json!({})).await?;
+        assert_eq!(list["sessions"][0]["title"], "/init", "{list}");
+        session.close().await?;
+        let from = client.look(|it| it.wire.len());
+        let back = json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": true});
+        client.call("resume", back).await?;
+        assert_eq!(session.update("what was typed, again", from, typed).await?, "/init");
         client.end().await?;
         Ok(())
     })
@@ -400,7 +431,8 @@ async fn goals(version: Version) {
         let clear = session.prompt("/goal clear");
         client.outcome(clear.answer).await?.map_err(|error| anyhow::anyhow!("{error}"))?;
         stage.model.wait_abandoned(1).await?;
-        has(&said(&session, clear.from), &["Clearing the goal"]);
+        let is_cleared = |update: &Value| update.to_string().contains("The goal is cleared").then_some(());
+        session.update("word that the goal is cleared", clear.from, is_cleared).await?;
         if version == Version::V2 {
             // The goal's turn ends as cut off; the next prompt must not take that for its own end.
             let is_cut_off = |it: &Value| (is_end(it) && it["stopReason"] == "cancelled").then_some(());

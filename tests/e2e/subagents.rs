@@ -7,12 +7,14 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
-use testkit::model::{Call, Script, call, exec, say};
+use testkit::model::{Action, Call, Script, call, exec, say};
 
 use crate::client::Client;
 use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play_with};
+
+in_both_versions!(of_the_older_tools_in_no_list, of_the_newer_tools_in_no_list, woken_by_a_message);
 
 /// The tools that Codex gives to a model that it does not know.
 fn older(config: Config) -> Config {
@@ -235,32 +237,51 @@ async fn in_no_list(stage: &Stage, version: Version, tools: &str) -> anyhow::Res
     Ok(())
 }
 
-mod v1 {
-    use super::{in_no_list, newer, older, play_with};
-    use testkit::belief::Version;
-
-    #[tokio::test]
-    async fn subagents_of_the_older_tools_are_in_no_list() {
-        play_with(older, async |stage| in_no_list(stage, Version::V1, "multi_agent_v1").await).await;
-    }
-
-    #[tokio::test]
-    async fn subagents_of_the_newer_tools_are_in_no_list() {
-        play_with(newer, async |stage| in_no_list(stage, Version::V1, "collaboration").await).await;
-    }
+async fn of_the_older_tools_in_no_list(version: Version) {
+    play_with(older, async |stage| in_no_list(stage, version, "multi_agent_v1").await).await;
 }
 
-mod v2 {
-    use super::{in_no_list, newer, older, play_with};
-    use testkit::belief::Version;
+async fn of_the_newer_tools_in_no_list(version: Version) {
+    play_with(newer, async |stage| in_no_list(stage, version, "collaboration").await).await;
+}
 
-    #[tokio::test]
-    async fn subagents_of_the_older_tools_are_in_no_list() {
-        play_with(older, async |stage| in_no_list(stage, Version::V2, "multi_agent_v1").await).await;
-    }
-
-    #[tokio::test]
-    async fn subagents_of_the_newer_tools_are_in_no_list() {
-        play_with(newer, async |stage| in_no_list(stage, Version::V2, "collaboration").await).await;
-    }
+/// The end of a subagent wakes its parent where Codex is configured so: a turn without a prompt, and the next prompt works.
+async fn woken_by_a_message(version: Version) {
+    let waking = |config: Config| newer(config).feature("wake_on_agent_messages = true");
+    play_with(waking, async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new().step((Action::gate("child"), say("child result")));
+        let script = Script::new()
+            .step(spawn("collaboration", &child))
+            .step(say("root leaves"))
+            .step(say("woken by its result"));
+        session.turn(&script.prompt("spawn")).await?;
+        stage.model.wait_gate("child").await?;
+        let from = client.look(|it| it.wire.len());
+        stage.model.open("child");
+        let says = |it: &Value| it.to_string().contains("woken by its result").then_some(());
+        session.update("the message of the turn that nobody asked for", from, says).await?;
+        match version {
+            Version::V1 => {
+                let text = session.text(from);
+                let (before, _) = text.split_once("woken by its result").context("it was said")?;
+                let is_announced = before.contains("*Codex goes on without a prompt from here.*");
+                ensure!(is_announced, "not announced: {text}");
+            }
+            Version::V2 => {
+                session.update("end of that turn", from, |it| is_end(it).then_some(())).await?;
+                let states: Vec<String> = client.look(|it| {
+                    let states = it.updates(&session.id, from).filter_map(|(_, it)| it["state"].as_str());
+                    states.map(str::to_owned).collect()
+                });
+                assert!(states.iter().any(|it| it == "running"), "{states:?}");
+            }
+        }
+        session.turn(&Script::new().step(say("Here.")).prompt("still there?")).await?;
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
 }

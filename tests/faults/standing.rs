@@ -311,12 +311,36 @@ fn a_goal_that_is_cleared_is_not_said_to_go_on() {
     let from = rig.updates().count();
     let prompt = json!([{"type": "text", "text": "/goal clear"}]);
     rig.request("p1", "session/prompt", json!({"sessionId": SESSION, "prompt": prompt}));
-    rig.want(rig.answer("p1").is_some(), "answered at once");
+    rig.want(rig.answer("p1").is_none(), "answered before it has any effect");
     rig.ok("thread/goal/clear", json!({"cleared": true}));
+    rig.want(rig.answer("p1").is_some(), "answered by its effect");
     rig.notify("thread/goal/cleared", json!({}));
     rig.ok("turn/interrupt", json!({}));
     rig.done("G", "interrupted");
     let texts = rig.updates().skip(from).filter_map(|it| it["content"]["text"].as_str());
     let texts = texts.collect::<String>();
     rig.want(texts.contains("is being ended") && !texts.contains("goes on"), &texts);
+}
+
+/// A goal that is being set while its session closes is paused before the close is answered.
+#[test]
+fn a_goal_that_is_set_during_a_close_is_paused() {
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        let prompt = json!([{"type": "text", "text": "/goal Make it green"}]);
+        rig.request("p1", "session/prompt", json!({"sessionId": SESSION, "prompt": prompt}));
+        rig.request("c1", "session/close", json!({"sessionId": SESSION}));
+        rig.want(rig.answer("c1").is_none(), "the goal may stand, and would go on");
+        let set = rig.call("thread/goal/set");
+        let mut goal = json!({"threadId": SESSION, "objective": "Make it green", "status": "active", "tokenBudget": null,
+            "tokensUsed": 0, "timeUsedSeconds": 0, "createdAt": 1, "updatedAt": 1});
+        rig.codex(json!({"id": set["id"], "result": {"goal": goal}}));
+        let pause = rig.call("thread/goal/set");
+        rig.want(pause["params"]["status"] == "paused", "it goes on");
+        rig.want(rig.answer("c1").is_none(), "nobody knows that it is paused");
+        goal["status"] = json!("paused");
+        rig.codex(json!({"id": pause["id"], "result": {"goal": goal}}));
+        rig.pass(300, &json!([]));
+        rig.want(rig.answer("c1").is_some(), "nothing is left to wait for");
+    }
 }

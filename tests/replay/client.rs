@@ -97,8 +97,11 @@ pub(crate) enum Act {
         #[serde(default)]
         session: usize,
     },
-    /// `$/cancel_request` of the newest request.
-    CancelRequest,
+    /// `$/cancel_request` of the newest request, or one so many before it.
+    CancelRequest {
+        #[serde(default)]
+        back: i64,
+    },
     Cancel {
         #[serde(default)]
         session: usize,
@@ -119,7 +122,7 @@ pub(crate) enum Act {
         #[serde(default)]
         replay: bool,
     },
-    /// Answers the oldest open question with its first option of this kind, or `cancelled`.
+    /// Answers the oldest open question with its first option of this kind or name, or `cancelled`.
     /// An elicitation can be answered with `decline`.
     Answer { kind: String },
     /// Accepts the oldest open elicitation, with this content if it is a form.
@@ -269,8 +272,8 @@ impl Client {
             Act::CancelToolCall { call, session } => {
                 self.about(*session, "tool_call/cancel", json!({"toolCallId": call}))
             }
-            Act::CancelRequest => {
-                let params = json!({"requestId": self.n_requests});
+            Act::CancelRequest { back } => {
+                let params = json!({"requestId": self.n_requests - back});
                 vec![json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})]
             }
             Act::CancelTerminal { terminal, session } if v1 => {
@@ -315,7 +318,9 @@ impl Client {
                     ];
                 }
                 let options = question["params"]["options"].as_array().into_iter().flatten();
-                let option = options.clone().find(|option| option["kind"] == kind.as_str());
+                let option = options
+                    .clone()
+                    .find(|option| [&option["kind"], &option["name"]].contains(&&Value::from(kind.as_str())));
                 vec![match option {
                     Some(option) => {
                         json!({"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}})

@@ -56,6 +56,8 @@ enum Move {
     /// From now on the end of background work starts a turn.
     Wake(usize),
     Cancel(usize),
+    /// `$/cancel_request` of the n-th newest request.
+    CancelRequest(i64),
     /// The n-th subagent.
     CancelSubagent(usize),
     /// The n-th command of the n-th subagent.
@@ -70,8 +72,6 @@ enum Move {
     Put(usize, &'static str),
     Title(usize),
     List,
-    /// `$/cancel_request` of the newest request, whatever it is.
-    CancelRequest,
     Answer(&'static str),
     Die,
     Hang,
@@ -198,6 +198,7 @@ fn one_move() -> impl Strategy<Value = Move> {
         8 => session.clone().prop_map(Move::Prompt),
         2 => (session.clone(), local).prop_map(|(session, text)| Move::Local(session, text)),
         2 => session.clone().prop_map(Move::Cancel),
+        2 => (0..3_i64).prop_map(Move::CancelRequest),
         2 => (0..3_usize).prop_map(Move::CancelSubagent),
         2 => (0..3_usize, 0..2_usize).prop_map(|(nth, of)| Move::CancelTerminalOfSubagent(nth, of)),
         3 => (session.clone(), 0..3_usize).prop_map(|(session, nth)| Move::CancelTerminal(session, nth)),
@@ -208,7 +209,6 @@ fn one_move() -> impl Strategy<Value = Move> {
         1 => (session.clone(), put).prop_map(|(session, method)| Move::Put(session, method)),
         1 => session.prop_map(Move::Title),
         1 => Just(Move::List),
-        2 => Just(Move::CancelRequest),
         4 => kind.prop_map(Move::Answer),
         1 => Just(Move::Die),
         1 => Just(Move::Hang),
@@ -281,6 +281,7 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
             world.act(&Act::SetOption { option: "wake".into(), value: "on".into(), session });
         }
         Move::Cancel(session) => world.act(&Act::Cancel { session }),
+        Move::CancelRequest(back) => world.act(&Act::CancelRequest { back }),
         Move::CancelSubagent(nth) => world.act(&Act::Cancel { session: KIDS + nth }),
         Move::CancelTerminalOfSubagent(nth, of) => {
             let subagent = world.belief().subagents().into_iter().nth(of);
@@ -313,7 +314,6 @@ fn make(world: &mut World, one: &Move, closed: &mut BTreeSet<String>) {
         }
         Move::Title(session) => world.act(&Act::SetTitle { title: "A title".into(), session }),
         Move::List => world.act(&Act::List { cursor: None, cwd: None, archived: Some("include".into()) }),
-        Move::CancelRequest => world.act(&Act::CancelRequest),
         Move::Answer(kind) => world.act(&Act::Answer { kind: kind.into() }),
         Move::Goal(session, turns, ends) => {
             world.stand(session, |it| Some(it.set_goal("All green", turns, ends.map(str::to_owned))));

@@ -282,7 +282,7 @@ impl World {
     /// Compares belief and truth of every session, once nothing is under way.
     pub(crate) fn rest(&mut self) {
         if self.exit.is_some() {
-            return;
+            return self.is_left_in_peace();
         }
         if self.leaving {
             self.fault("no-exit", "the client left long ago".into());
@@ -311,6 +311,15 @@ impl World {
             };
             if !held.is_none_or(same) {
                 self.fault("rest-output", format!("{item} wrote {whole:?} in the end"));
+            }
+        }
+    }
+
+    /// A goal that is left active goes on as soon as anybody opens its thread again.
+    fn is_left_in_peace(&mut self) {
+        for session in self.client.sessions().to_vec() {
+            for goal in self.server.standing(&session).iter().filter(|it| it.starts_with("goal-")) {
+                self.fault("goal-left", format!("{goal} of {session} is active when we are gone"));
             }
         }
     }

@@ -231,6 +231,10 @@ fn a_system_prompt_comes_beside_codexs_own_or_in_its_place() {
 #[test]
 fn bad_params_are_32602_and_never_quote_the_line() {
     let new = |servers: Value| json!({ "cwd": "/w", "mcpServers": servers });
+    let with_headers =
+        |headers: Value| new(json!([{ "type": "http", "name": "a", "url": "http://h", "headers": headers }]));
+    let with_variables =
+        |env: Value| new(json!([{ "type": "stdio", "name": "a", "command": "/c", "args": [], "env": env }]));
     let prompt = |blocks: Value| json!({ "sessionId": "s", "prompt": blocks });
     let long_key = "k".repeat(256);
     let text = json!({ "type": "text", "text": "x" });
@@ -267,6 +271,17 @@ fn bad_params_are_32602_and_never_quote_the_line() {
                 json!([{ "type": "stdio", "name": "a", "command": "/c" }, { "type": "http", "name": "a", "url": "u" }]),
             ),
         ),
+        ("session/new", new(json!([{ "type": "stdio", "name": "", "command": "/SECRET" }]))),
+        ("session/new", new(json!([{ "type": "http", "name": " -", "url": "http://SECRET" }]))),
+        ("session/new", with_headers(json!([{ "name": "X SECRET", "value": "v" }]))),
+        ("session/new", with_headers(json!([{ "name": "X", "value": "SECRET\r\nHost: b" }]))),
+        (
+            "session/new",
+            with_headers(json!([{ "name": "X", "value": "SECRET" }, { "name": "x", "value": "v" }])),
+        ),
+        ("session/new", with_variables(json!([{ "name": "", "value": "SECRET" }]))),
+        ("session/new", with_variables(json!([{ "name": "A=SECRET", "value": "v" }]))),
+        ("session/new", with_variables(json!([{ "name": "A", "value": "SECRET\0" }]))),
         ("session/prompt", prompt(json!([]))),
         ("session/prompt", prompt(json!("SECRET"))),
         ("session/prompt", prompt(json!([{ "type": "audio", "data": "AAAA", "mimeType": "audio/wav" }]))),
@@ -341,6 +356,18 @@ fn misfits_name_their_place() {
         (
             json!({ "cwd": "/w", "mcpServers": [{ "name": "a", "type": "stdio", "env": [{ "name": "K" }] }] }),
             "`value`",
+        ),
+        (
+            json!({ "cwd": "/w", "mcpServers": [{ "name": "", "type": "stdio", "command": "/c" }] }),
+            "mcpServers[0].name",
+        ),
+        (
+            json!({ "cwd": "/w", "mcpServers": [{ "name": "a", "type": "http", "url": "u", "headers": [{ "name": "A B", "value": "v" }] }] }),
+            "mcpServers[0].headers[0]",
+        ),
+        (
+            json!({ "cwd": "/w", "mcpServers": [{ "name": "a", "type": "stdio", "command": "/c", "env": [{ "name": "", "value": "v" }] }] }),
+            "mcpServers[0].env[0]",
         ),
         (json!({ "cwd": "/w", "additionalDirectories": [1] }), "additionalDirectories[0]"),
         (json!({}), "`cwd`"),

@@ -4,6 +4,7 @@ use super::{HELLO_V1, HELLO_V2, HELLO_ZED, ask_us, greeted, session, wire};
 use crate::acp::error::rpc_error;
 use crate::acp::{Edge, Read};
 use crate::core::ask::{Answer, Ask, Permission, PermissionKind, PermissionOption, Subject};
+use crate::core::asked::Question;
 use crate::core::effect::Anomaly;
 use crate::core::failure::Failure;
 use crate::core::fault::Fault;
@@ -264,6 +265,34 @@ fn the_names_of_values_are_shown() {
             line["params"]["requestedSchema"]["properties"]["e"],
             json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A!" }, { "const": "b", "title": "B!" }] })
         );
+    }
+}
+
+#[test]
+fn the_fields_of_a_form_keep_their_order() {
+    let question = |id: &str, options: &[&str]| Question {
+        id: id.into(),
+        header: String::new(),
+        question: "?".into(),
+        is_other: true,
+        is_secret: false,
+        options: options.iter().map(|it| ((*it).into(), String::new())).collect(),
+    };
+    let questions = vec![question("z", &["b", "a"]), question("a", &[]), question("m", &[])];
+    let fields = r#"{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"boolean"},"m":{"type":"integer"}}}"#;
+    for hello in [HELLO_V1, HELLO_V2] {
+        let mut edge = greeted(hello);
+        let asked = [
+            (
+                asked(&mut edge, 1, &Ask::Questions { call: None, questions: questions.clone() }),
+                &["z", "z/other", "a", "m"][..],
+            ),
+            (asked(&mut edge, 2, &form(fields)), &["z", "a", "m"]),
+        ];
+        for (line, expected) in asked {
+            let fields = line["params"]["requestedSchema"]["properties"].as_object().unwrap();
+            assert_eq!(fields.keys().collect::<Vec<_>>(), expected, "{line}");
+        }
     }
 }
 

@@ -16,22 +16,15 @@ impl Encoder {
                 line::call(ask.0, method::REQUEST_PERMISSION, self.permission(ask, session, it))
             }
             Ask::Form { message, call, schema } => {
-                let form = v1::ElicitationFormMode::new(scope(session, call.as_ref()), form_schema(schema)?);
-                line::call(
-                    ask.0,
-                    method::ELICITATION_CREATE,
-                    v1::CreateElicitationRequest::new(form, message),
-                )
+                let mode = v1::ElicitationFormMode::new(scope(session, call.as_ref()), form_schema(schema)?);
+                let params = v1::CreateElicitationRequest::new(mode, message);
+                line::call(ask.0, method::ELICITATION_CREATE, form::in_order(params, schema))
             }
             Ask::Questions { call, questions } => {
-                let schema = form_schema(&form::schema(questions))?;
-                let mode = v1::ElicitationFormMode::new(scope(session, call.as_ref()), schema);
-                let message = form::message(questions);
-                line::call(
-                    ask.0,
-                    method::ELICITATION_CREATE,
-                    v1::CreateElicitationRequest::new(mode, message),
-                )
+                let schema = form::schema(questions);
+                let mode = v1::ElicitationFormMode::new(scope(session, call.as_ref()), form_schema(&schema)?);
+                let params = v1::CreateElicitationRequest::new(mode, form::message(questions));
+                line::call(ask.0, method::ELICITATION_CREATE, form::in_order(params, &schema))
             }
             Ask::Url { message, elicitation, url } => {
                 let url = v1::ElicitationUrlMode::new(scope(session, None), id(elicitation), url);

@@ -186,17 +186,25 @@ fn answers_have_the_shape_of_their_request() {
     let profile = json!({"fileSystem": null, "network": {"enabled": true}});
     let params =
         json!({"threadId": "t", "turnId": "u", "itemId": "i", "reason": null, "permissions": profile});
-    let granted = |granted| {
+    let granted = |granted, scope| {
         let (mut edge, ask) = ask("item/permissions/requestApproval", params.clone());
         let CodexAsk::Permissions { permissions, .. } = ask else { panic!("no permissions") };
         let granted = if granted { Some(permissions) } else { None };
-        edge.answer(&REQUEST, &CodexAnswer::Permissions { granted, scope: GrantScope::Turn })
+        edge.answer(&REQUEST, &CodexAnswer::Permissions { granted, scope })
     };
     assert_eq!(
-        granted(true),
+        granted(true, GrantScope::Turn),
         r#"{"id":0,"result":{"permissions":{"fileSystem":null,"network":{"enabled":true}},"scope":"turn"}}"#
     );
-    assert_eq!(granted(false), r#"{"id":0,"result":{"permissions":{},"scope":"turn"}}"#);
+    assert_eq!(
+        granted(true, GrantScope::ReviewedTurn),
+        r#"{"id":0,"result":{"permissions":{"fileSystem":null,"network":{"enabled":true}},"scope":"turn","strictAutoReview":true}}"#
+    );
+    assert_eq!(
+        granted(true, GrantScope::Session),
+        r#"{"id":0,"result":{"permissions":{"fileSystem":null,"network":{"enabled":true}},"scope":"session"}}"#
+    );
+    assert_eq!(granted(false, GrantScope::Turn), r#"{"id":0,"result":{"permissions":{},"scope":"turn"}}"#);
 
     let elicit = || {
         let schema = json!({"properties": {}, "type": "object"});
