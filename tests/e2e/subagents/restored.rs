@@ -10,11 +10,12 @@ use testkit::processes::Signal;
 
 use super::{newer, older, spawn, subagent, until_subagents};
 use crate::client::Client;
-use crate::returns::{rollout, shown};
+use crate::returns::shown;
 use crate::seen::Seen;
 use crate::server::{Listen, Server};
 use crate::session::{Session, is_end};
 use crate::stage::{Casting, Stage, forever, play_with};
+use crate::states::rollout;
 
 async fn come_back<'a>(stage: &Stage, client: &'a Client, id: &str) -> anyhow::Result<Session<'a>> {
     let args = json!({"sessionId": id, "cwd": stage.home.workspace(), "replay": true});
