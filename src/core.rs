@@ -65,6 +65,7 @@ mod questions;
 pub mod queued;
 mod renewal;
 mod replay;
+mod report;
 pub mod request;
 mod requests;
 pub mod rules;
