@@ -45,7 +45,7 @@ mod local;
 mod locals;
 mod login;
 mod lost;
-mod made_for;
+pub(crate) mod made_for;
 mod mcp;
 mod method;
 pub mod models;

@@ -10,6 +10,7 @@ use self::setup::Setup;
 use crate::child::{Child, FromChild, Program};
 use crate::connect::{Connection, Target};
 use crate::core::ids::Generation;
+use crate::core::made_for;
 use crate::locate::{NotFound, Sought, locate};
 use crate::transport::Frame;
 use serde_json::{Value, json};
@@ -120,26 +121,36 @@ async fn examine_running(target: &Target, setup: &Setup) -> Vec<Line> {
         Some(pid) => format!("{address}, process {pid}"),
         None => format!("{address}, no process of yours on this host: what it runs is stopped by it alone"),
     };
-    // `name/0.171.0 (system; ...) ...`
     let agent = answers.hello["userAgent"].as_str().unwrap_or_default();
-    let version = agent.split_once('/').and_then(|(_, rest)| rest.split_whitespace().next());
-    let version = version.map(|it| format!("codex {it}")).ok_or("it does not say; is it a codex app-server?");
-    vec![
-        ("connect", Ok(place)),
-        ("version", version.map_err(str::to_owned)),
-        ("login", login(&answers.account, setup)),
-    ]
+    let version = match made_for::version(agent) {
+        Some(version) => {
+            new_enough(&version, Some(&address.to_string())).map(|()| format!("codex {version}"))
+        }
+        None => Err("it does not say; is it a codex app-server?".to_owned()),
+    };
+    vec![("connect", Ok(place)), ("version", version), ("login", login(&answers.account, setup))]
 }
 
 async fn version(path: &Path) -> Result<String, String> {
     let output = tokio::process::Command::new(path).arg("--version").kill_on_drop(true).output();
     match timeout(PATIENCE, output).await {
         Ok(Ok(output)) if output.status.success() => {
-            Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
+            let said = String::from_utf8_lossy(&output.stdout);
+            let said = said.lines().next().unwrap_or_default().trim();
+            // `codex-cli 0.171.0`
+            let version = said.split_whitespace().next_back().unwrap_or_default();
+            new_enough(version, None).map(|()| said.to_owned())
         }
         Ok(Ok(output)) => Err(format!("`codex --version` ended with {}", output.status)),
         Ok(Err(error)) => Err(format!("`codex --version` could not run: {error}")),
         Err(_) => Err(format!("`codex --version` did not answer within {} s", PATIENCE.as_secs())),
+    }
+}
+
+fn new_enough(version: &str, address: Option<&str>) -> Result<(), String> {
+    match made_for::warning(Some(version), address) {
+        Some((title, description)) => Err(format!("{title}. {description}")),
+        None => Ok(()),
     }
 }
 

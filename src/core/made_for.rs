@@ -6,13 +6,13 @@
 const MADE_FOR: [u32; 3] = [0, 171, 0];
 
 /// The version in a `userAgent`: `name/0.171.0 (system; …) …`.
-pub(super) fn version(user_agent: &str) -> Option<String> {
+pub(crate) fn version(user_agent: &str) -> Option<String> {
     let (_, rest) = user_agent.split_once('/')?;
     rest.split_whitespace().next().map(str::to_owned)
 }
 
 /// Title and description of the warning about this version; `None` where nothing is to be said.
-pub(super) fn warning(version: Option<&str>, address: Option<&str>) -> Option<(String, String)> {
+pub(crate) fn warning(version: Option<&str>, address: Option<&str>) -> Option<(String, String)> {
     let version = version?;
     if numbers(version)? >= MADE_FOR {
         return None;

@@ -72,6 +72,15 @@ fn an_app_server_that_ends_says_why() {
 }
 
 #[test]
+fn an_old_codex() {
+    let script = codex(r#"{"account":null,"requiresOpenaiAuth":false}"#).replace("9.9.9", "0.99.1");
+    let (said, code) = examine(&script);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("NOT   version     Codex has version 0.99.1 and is older than"), "{said}");
+    assert!(said.contains("npm install -g @openai/codex"), "{said}");
+}
+
+#[test]
 fn no_codex_at_all() {
     let mut out = Vec::new();
     let code = run(&Sought::default(), &[], None, &Setup::default(), &mut out).unwrap();
