@@ -212,11 +212,14 @@ async fn a_question_in_buttons(version: Version) {
         casting.capabilities["elicitation"] = Value::Null;
         let client = stage.client(casting).await?;
         let session = stage.open(&client).await?;
-        for (answer, shown) in [("allow_once", "**Answer:** A"), ("cancelled", "*Not answered.*")] {
+        let (yes, no) = ("allow_once", "cancelled");
+        for (answer, shown, status) in
+            [(yes, "**Answer:** A", "completed"), (no, "*Not answered.*", "failed")]
+        {
             policy(&session, answer).await?;
             let script = Script::new().step(question(false).id(answer)).step(say("Thanks."));
             session.turn(&script.prompt("ask")).await?;
-            assert_eq!(session.final_status(answer).await?, "completed");
+            assert_eq!(session.final_status(answer).await?, status);
             let last = session.client.look(|it| {
                 let its = it.updates(&session.id, 0).filter(|(_, it)| it["toolCallId"] == answer);
                 its.last().map(|(_, it)| it["content"][0]["content"]["text"].clone())
