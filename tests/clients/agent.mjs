@@ -111,9 +111,9 @@ export class Agent {
     this.#openGate();
   }
 
-  /** Closes the agent's stdin. */
+  /** Closes the agent's stdin, behind what the SDK has been given already: it writes a few promises later. */
   end() {
-    this.#child.stdin.end();
+    setImmediate(() => this.#child.stdin.end());
   }
 
   /** Compares an update as the SDK hands it out with what was on the wire: a difference means it was malformed. */
