@@ -147,6 +147,9 @@ impl Session {
         let Some(known) = self.children.by_session.get_mut(child) else { return };
         known.snapshot = snapshot;
         known.later.clear();
+        // It is told in full: what waits is older.
+        let is_of_child = |it: &Update| matches!(it, Update::Subagent(it) if it.session == *child);
+        self.held.iter_mut().for_each(|held| held.retain(|it| !is_of_child(it)));
         if let Some(change) = self.child_in_full(child).filter(|_| cx.client.subagents) {
             self.emit_ahead(cx, Update::Subagent(change));
         }
