@@ -79,6 +79,10 @@ pub(crate) enum News {
     Restore {
         root: SessionId,
     },
+    /// Nothing is missing for the answer of its resume.
+    Whole {
+        root: SessionId,
+    },
     /// Everything of a subagent that comes back is known, or cannot be, for this reason.
     Known {
         child: SessionId,
