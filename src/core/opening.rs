@@ -303,6 +303,17 @@ impl Session {
         self.pump(cx);
     }
 
+    /// It closes while it comes back, and its subagents with it: nobody is told any more what it was to bring.
+    pub(in crate::core) fn give_up_resume(&mut self, cx: &mut Cx<'_>, failure: Failure) {
+        // That of a subagent ends with its session's.
+        let Some(resuming) = self.resuming.take_if(|it| it.ticket.is_some()) else { return };
+        self.reader = None;
+        resuming.refuse(failure, cx.out);
+        if self.is_open {
+            self.goes_on(cx);
+        }
+    }
+
     /// A resume cannot be finished: a session that was open stays so, any other is none.
     pub(crate) fn resume_failed(&mut self, cx: &mut Cx<'_>, resuming: Resuming, failure: Failure) {
         self.reader = None;

@@ -271,6 +271,37 @@ fn an_open_session_and_its_subagents_go_on_when_a_resume_is_cancelled() {
     }
 }
 
+/// The resume is refused first: what its subagents would owe for it is told to nobody.
+#[test]
+fn a_close_or_the_end_of_the_client_ends_a_resume_before_anything_else() {
+    for (version, stage) in [1, 2].into_iter().flat_map(|version| STAGES.map(|stage| (version, stage))) {
+        for is_open in [true, false] {
+            let begin = || if is_open { open(version) } else { native(version) };
+            let state = if is_open { active() } else { idle() };
+            let mut rig = begin();
+            comes_back(&mut rig, version, "res");
+            reach(&mut rig, stage, &state, "active");
+            rig.close();
+            is_cancelled(&rig, "res", stage);
+            late(&mut rig, &state, "active");
+            rig.pass(20_000, &json!([]));
+            rig.want(
+                rig.answer("close").is_some_and(|it| it["result"].is_object()),
+                &format!("{stage}: not closed"),
+            );
+
+            let mut rig = begin();
+            comes_back(&mut rig, version, "res");
+            reach(&mut rig, stage, &state, "active");
+            rig.hangs_up();
+            rig.want(
+                rig.answer("res").is_some_and(|it| it["error"].is_object()),
+                &format!("{stage}: goes on"),
+            );
+        }
+    }
+}
+
 #[test]
 fn a_client_that_does_not_keep_up_stops_the_reading_of_every_history() {
     for version in [1, 2] {
