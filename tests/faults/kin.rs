@@ -326,3 +326,37 @@ fn a_client_that_does_not_keep_up_stops_the_reading_of_every_history() {
         rig.want(rig.answer("res").is_some_and(|it| it["result"].is_object()), "not opened");
     }
 }
+
+/// Of two subagents one is being joined when the app-server dies: neither it nor the other is asked for any more.
+#[test]
+fn a_death_ends_a_resume_with_all_its_subagents() {
+    for (version, is_open) in [(1, true), (1, false), (2, true), (2, false)] {
+        let mut rig = if is_open { open(version) } else { native(version) };
+        comes_back(&mut rig, version, "res");
+        let state = if is_open { active() } else { idle() };
+        answer(&mut rig, "thread/resume", SESSION, &state);
+        let mut two = descendants("active");
+        let mut other = entry("active");
+        other["id"] = json!("D");
+        two["data"].as_array_mut().expect("a page").push(other);
+        rig.ok("thread/list", two);
+        answer(&mut rig, "thread/turns/list", SESSION, &names("Z"));
+        answer(&mut rig, "thread/items/list", SESSION, &page("Z", "of-root"));
+        rig.want(rig.n_called_about("thread/resume", CHILD) == 1, "not being joined");
+        let from = rig.told.len();
+        rig.dies();
+        rig.want(rig.answer("res").is_some_and(|it| it["error"].is_object()), "it was no success");
+        let said = rig.told[from..].iter().filter(|it| it.to_string().contains("could not be brought back"));
+        rig.want(
+            said.count() == 0,
+            "it is said of a subagent that it was not brought back by what is refused",
+        );
+        rig.recovers();
+        rig.pass(5_000, &json!([]));
+        for id in [CHILD, "D"] {
+            rig.want(rig.n_called_about("thread/resume", id) <= 1, &format!("{id} is loaded for nobody"));
+        }
+        rig.want(rig.n_called_about("thread/resume", "D") == 0, "the other is loaded for nobody");
+        rig.want(rig.unanswered().iter().all(|it| *it == "p1"), "a request stays open");
+    }
+}

@@ -295,6 +295,10 @@ impl Core {
             return;
         };
         let (parent, root) = (parent.clone(), root.clone());
+        // With the app-server the resume comes to its end, and all of them.
+        if self.link.is_down() {
+            return;
+        }
         if let Some(failure) = failure {
             let name = self.sessions.get(&parent).and_then(|it| it.child_name(child)).unwrap_or_default();
             let title = format!(
