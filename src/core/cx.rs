@@ -79,6 +79,10 @@ pub(crate) enum News {
     Restore {
         root: SessionId,
     },
+    /// Its resume came to nothing, and something of it works for nobody.
+    Close {
+        root: SessionId,
+    },
     /// Nothing is missing for the answer of its resume.
     Whole {
         root: SessionId,

@@ -323,9 +323,9 @@ impl Session {
             return self.goes_on(cx);
         }
         // What the loading of the thread woke, a goal or a queued message, runs for nobody.
-        let is_ours = cx.link.address().is_none() && self.children.is_empty();
-        if self.tie == Tie::Loaded && is_ours && !self.is_quiet(cx.now) {
-            return self.close(cx, None);
+        let is_ours = cx.link.address().is_none();
+        if self.tie == Tie::Loaded && is_ours && self.has_work_of_its_own(cx.now) {
+            return cx.desk.news.push_back(News::Close { root: self.id.clone() });
         }
         if self.tie == Tie::Loaded {
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };

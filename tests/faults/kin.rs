@@ -360,3 +360,28 @@ fn a_death_ends_a_resume_with_all_its_subagents() {
         rig.want(rig.unanswered().iter().all(|it| *it == "p1"), "a request stays open");
     }
 }
+
+/// Loading the thread woke its goal, and a turn of that runs for nobody.
+#[test]
+fn what_a_cancelled_resume_woke_is_ended_also_where_there_are_subagents() {
+    for version in [1, 2] {
+        let mut rig = native(version);
+        comes_back(&mut rig, version, "res");
+        reach(&mut rig, "terminals", &idle(), "notLoaded");
+        rig.notify("turn/started", json!({"turn": {"id": "G", "status": "inProgress"}}));
+        rig.cancel_request("res");
+        is_cancelled(&rig, "res", "terminals");
+        let interrupt = rig.call("turn/interrupt");
+        rig.want(interrupt["params"]["turnId"] == "G", "another turn");
+        rig.done("G", "interrupted");
+        late(&mut rig, &idle(), "notLoaded");
+        rig.pass(20_000, &json!([]));
+        while !rig.sweeps.is_empty() {
+            rig.swept();
+        }
+        rig.want(rig.n_called_about("thread/unsubscribe", SESSION) == 1, "the thread stays");
+        comes_back(&mut rig, version, "again");
+        late(&mut rig, &idle(), "notLoaded");
+        rig.want(rig.answer("again").is_some_and(|it| it["result"].is_object()), "not opened");
+    }
+}
