@@ -14,6 +14,8 @@ mod connected;
 mod deaths;
 #[path = "faults/hangs.rs"]
 mod hangs;
+#[path = "faults/kin.rs"]
+mod kin;
 #[path = "faults/losses.rs"]
 mod losses;
 #[path = "faults/many.rs"]

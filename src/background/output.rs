@@ -17,6 +17,8 @@ pub(crate) struct Output {
     total: u64,
     /// Bytes that the client has.
     sent: u64,
+    /// Some of them only if a resume comes to its end: until then the next news is everything.
+    is_unsure: bool,
 }
 
 /// What brings the client up to date.
@@ -71,7 +73,10 @@ impl Output {
 
     /// Bytes that the client does not have.
     pub(crate) fn pending(&self) -> u64 {
-        self.total - self.sent
+        match self.is_unsure {
+            true => self.total,
+            false => self.total - self.sent,
+        }
     }
 
     /// What the client needs to be up to date; it has it once this returns.
@@ -79,17 +84,34 @@ impl Output {
         if self.pending() == 0 {
             return None;
         }
-        let news = match self.unsent() {
+        let news = match self.unsent().filter(|_| !self.is_unsure) {
             Some(text) => News::Chunk(text),
             None => News::Snapshot(self.whole()),
         };
-        self.sent = self.total;
+        (self.sent, self.is_unsure) = (self.total, false);
         Some(news)
+    }
+
+    /// Everything so far, for a resume that may come to nothing: only `confirm` makes it sure that the client has it.
+    pub(crate) fn write_down(&mut self) -> String {
+        self.is_unsure |= self.pending() > 0;
+        self.sent = self.total;
+        self.whole()
+    }
+
+    /// Whether the client may not have what was written down.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
+    /// The client has what was written down.
+    pub(crate) fn confirm(&mut self) {
+        self.is_unsure = false;
     }
 
     /// The client's text is void: the next `take` sends everything.
     pub(crate) fn take_all(&mut self) -> News {
-        self.sent = self.total;
+        (self.sent, self.is_unsure) = (self.total, false);
         News::Snapshot(self.whole())
     }
 
@@ -138,7 +160,7 @@ impl Output {
     }
 
     fn sent_text(&self) -> Option<String> {
-        (self.dropped() == 0).then(|| {
+        (self.dropped() == 0 && !self.is_unsure).then(|| {
             let mut text = self.whole();
             text.truncate(self.sent as usize);
             text

@@ -289,13 +289,15 @@ impl Core {
                     resuming.place.gateway.clone_from(&self.account.gateway);
                     let cwd = resuming.place.cwd.clone();
                     let request = resuming.request(self.renewals.thread(&session));
-                    let (opening, path) = (resuming.request_id(), cwd.clone());
-                    if let Some(opening) = opening.cloned() {
+                    let (by, path) = (resuming.request_id().cloned(), cwd.clone());
+                    if let Some(opening) = by.clone() {
                         self.link.call(Purpose::Look { opening }, CodexRequest::LookAt { path }, out);
                     }
                     self.ask_profiles(now, &cwd, out);
                     self.link.load(Purpose::Resume { session: session.clone() }, request, out);
-                    self.ask_descendants(&session, Vec::new(), None, out);
+                    if let Some(by) = by {
+                        self.ask_descendants(&session, (by, Vec::new()), None, out);
+                    }
                 }
             }
             Opening::Fork { ticket, session, place } => {

@@ -72,8 +72,8 @@ impl Core {
             },
             Purpose::Renew { session } => self.renewed(now, &session, thread_opened(result), out),
             Purpose::Descent { thread } => self.descent_told(now, &thread, result, out),
-            Purpose::Descendants { session, known } => {
-                self.descendants_told(now, &session, known, result, out);
+            Purpose::Descendants { session, by, known } => {
+                self.descendants_told(now, &session, (by, known), result, out);
             }
             Purpose::Restore { session } if !self.sessions.contains_key(&session) => {
                 self.forget_thread(&session.thread(), &result, out);

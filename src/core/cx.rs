@@ -79,6 +79,14 @@ pub(crate) enum News {
     Restore {
         root: SessionId,
     },
+    /// Its resume came to nothing, and something of it works for nobody.
+    Close {
+        root: SessionId,
+    },
+    /// Nothing is missing for the answer of its resume.
+    Whole {
+        root: SessionId,
+    },
     /// Everything of a subagent that comes back is known, or cannot be, for this reason.
     Known {
         child: SessionId,

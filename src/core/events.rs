@@ -49,7 +49,10 @@ impl Core {
                 });
             }
             Event::TurnStarted { thread, turn, root } => {
-                self.on(now, &thread, out, "turn", |session, cx| session.turn_started(cx, turn, root));
+                self.on(now, &thread, out, "turn", |session, cx| {
+                    session.expected_turn_came();
+                    session.turn_started(cx, turn, root);
+                });
             }
             Event::TurnCompleted { thread, turn, end } => {
                 self.asker_rests(now, &thread, out);

@@ -205,6 +205,10 @@ impl Core {
             self.refuse_arriving(&session, &failure, out);
         }
         self.let_stay(now, out);
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut() {
+            session.give_up_resume(&mut cx, failure.clone());
+        }
         if self.link.address().is_none() {
             for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
                 self.announce_waiting(now, &session, out);

@@ -103,9 +103,10 @@ pub(crate) enum Purpose {
     Renew {
         session: SessionId,
     },
-    /// One page of the subagents of a session that comes back; these are known.
+    /// One page of the subagents of a session that comes back by this request; these are known.
     Descendants {
         session: SessionId,
+        by: RequestId,
         known: Vec<ThreadEntry>,
     },
     /// A subagent of a session that comes back: its thread is joined.

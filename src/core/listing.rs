@@ -41,15 +41,18 @@ pub(crate) struct Listing {
     asked_at: u64,
     /// When it was asked for.
     asked: Tick,
-    /// The one that a resume waits for.
-    for_resume: bool,
+    /// Its number: one that was asked for by a session of this name that is closed by now is nobody's.
+    number: u64,
 }
 
 /// What a session knows of its readings.
 #[derive(Debug, Default)]
 pub(crate) struct Polls {
-    running: bool,
+    /// The number of the reading under way.
+    running: Option<u64>,
     again: bool,
+    /// A resume waits for it.
+    for_resume: bool,
     /// When Codex last told the end of a command.
     ended: Option<Tick>,
     orphans: BTreeMap<ItemId, String>,
@@ -89,6 +92,11 @@ impl Polls {
         self.ended = Some(now);
     }
 
+    /// Whatever is being read was not asked for by the resume that is under way now.
+    pub(crate) fn forget_resume(&mut self) {
+        self.for_resume = false;
+    }
+
     /// No answer will come any more.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
@@ -106,14 +114,15 @@ impl Session {
         if self.tie != Tie::Loaded || self.closing.as_ref().is_some_and(Closing::is_done) {
             return;
         }
-        if self.polls.running {
+        if self.polls.running.is_some() {
             self.polls.again = true;
             return;
         }
-        self.polls.running = true;
-        let for_resume = is_awaited;
+        let number = cx.desk.next_reading();
+        self.polls.running = Some(number);
+        self.polls.for_resume = is_awaited;
         let asked_at = self.ledger.seq();
-        let listing = Listing { pages: Vec::new(), asked_at, asked: cx.now, for_resume };
+        let listing = Listing { pages: Vec::new(), asked_at, asked: cx.now, number };
         self.ask_page(cx, listing, None);
     }
 
@@ -130,6 +139,9 @@ impl Session {
         terminals: Vec<LiveTerminal>,
         next: Option<String>,
     ) {
+        if self.polls.running != Some(listing.number) {
+            return;
+        }
         listing.pages.extend(terminals);
         match next {
             Some(_) => self.ask_page(cx, listing, next),
@@ -140,9 +152,12 @@ impl Session {
     /// Codex could not say; the next occasion asks again.
     pub(crate) fn terminals_refused(&mut self, cx: &mut Cx<'_>, listing: &Listing, message: String) {
         cx.out.anomaly(Anomaly::CodexRefused { method: "thread/backgroundTerminals/list", message });
-        self.polls.running = false;
+        if self.polls.running != Some(listing.number) {
+            return;
+        }
+        self.polls.running = None;
         self.is_sure(cx);
-        if listing.for_resume {
+        if std::mem::take(&mut self.polls.for_resume) {
             self.resume_listed(cx);
         } else if std::mem::take(&mut self.polls.again) {
             self.poll_terminals(cx);
@@ -150,7 +165,8 @@ impl Session {
     }
 
     fn terminals_known(&mut self, cx: &mut Cx<'_>, listing: &Listing) {
-        self.polls.running = false;
+        self.polls.running = None;
+        let for_resume = std::mem::take(&mut self.polls.for_resume);
         for it in &listing.pages {
             // A list may be older than an end that was reported meanwhile.
             if !self.ledger.has_closed(&it.item) {
@@ -199,7 +215,7 @@ impl Session {
             self.poll_terminals(cx);
         }
         self.is_sure(cx);
-        if listing.for_resume {
+        if for_resume {
             self.resume_listed(cx);
         }
         self.report(cx);

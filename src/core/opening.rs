@@ -33,6 +33,8 @@ pub(crate) struct Resuming {
 /// How far a resume is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
+    /// The thread of a subagent is being joined.
+    Joining,
     /// The history is being told.
     Replaying,
     /// The client does not keep up: the next page waits.
@@ -52,7 +54,12 @@ impl Resuming {
 
     /// Of a subagent.
     pub(crate) fn of_subagent(place: Place, replay: bool) -> Self {
-        Self { ticket: None, place, replay, descendants: None, stage: Stage::Replaying }
+        Self { ticket: None, place, replay, descendants: None, stage: Stage::Joining }
+    }
+
+    /// Whether it waits for its thread to be joined.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.stage == Stage::Joining
     }
 
     /// The request that it answers.
@@ -105,7 +112,7 @@ impl Session {
         let lived = self.returning.take();
         let Returning { living, unfinished, mark } = lived.unwrap_or_else(|| self.what_lives(cx));
         let replay = resuming.replay;
-        self.resuming = Some(resuming);
+        self.resuming = Some(Resuming { stage: Stage::Replaying, ..resuming });
         if !replay {
             self.hold_first(living.into_iter().flat_map(|(_, updates)| updates));
             return self.await_descendants(cx);
@@ -154,6 +161,7 @@ impl Session {
         if self.lineage.is_none() {
             self.read_standing(cx);
         }
+        self.polls.forget_resume();
         match self.tie {
             Tie::Loaded => self.poll_terminals(cx),
             // Nothing of it runs.
@@ -177,16 +185,18 @@ impl Session {
         self.read_on(cx);
     }
 
-    /// Holds these back, before what is held back already.
+    /// These are told before what is held back, once the resume comes to its end.
     pub(in crate::core) fn hold_first(&mut self, updates: impl Iterator<Item = Update>) {
-        let later = self.held.take().unwrap_or_default();
-        self.held = Some(updates.chain(later).collect());
+        self.anew = updates.collect();
+        self.held.get_or_insert_default();
     }
 
     /// The list of what lives is known: a resume that waited for it is told the rest (V2-62).
     pub(crate) fn resume_listed(&mut self, cx: &mut Cx<'_>) {
-        if let Some(resuming) = &mut self.resuming {
-            resuming.stage = Stage::Known;
+        match &mut self.resuming {
+            Some(resuming) if resuming.stage == Stage::Listing => resuming.stage = Stage::Known,
+            // It was cancelled, and another one is not as far.
+            Some(_) | None => return,
         }
         match self.lineage {
             // Told when all subagents are known, and before those that it is a subagent of.
@@ -195,30 +205,38 @@ impl Session {
         }
     }
 
-    /// Tells what came meanwhile: it is a part of what the state is about (V2-26, V2-62).
+    /// Tells what lives and what came meanwhile: it is a part of what the state is about (V2-26, V2-62).
     pub(in crate::core) fn tell_held(&mut self, cx: &mut Cx<'_>) {
-        for update in self.held.replace(Vec::new()).into_iter().flatten() {
+        self.confirm_written_down();
+        let held = self.held.replace(Vec::new()).unwrap_or_default();
+        for update in std::mem::take(&mut self.anew).into_iter().chain(held) {
             self.emit_ahead(cx, update);
         }
     }
 
     /// Answers a resume once what can be chosen is known too.
     pub(crate) fn answer_resume(&mut self, cx: &mut Cx<'_>) {
-        if self.lineage.is_some() || !self.knows_choices(cx) || !self.reads.is_done() {
-            return;
+        if self.is_whole(cx) {
+            cx.desk.news.push_back(News::Whole { root: self.id.clone() });
         }
-        match self.resuming.take() {
-            Some(resuming) if resuming.stage == Stage::Known => {
-                self.tell_held(cx);
-                self.report_ahead(cx);
-                if let Some(ticket) = resuming.ticket {
-                    self.answer_open(cx, ticket);
-                }
-                self.woken_again(cx);
-                self.pump(cx);
-            }
-            other => self.resuming = other,
+    }
+
+    /// Whether nothing is missing for the answer of its resume.
+    pub(in crate::core) fn is_whole(&self, cx: &Cx<'_>) -> bool {
+        let is_known = self.resuming.as_ref().is_some_and(|it| it.stage == Stage::Known);
+        is_known && self.lineage.is_none() && self.knows_choices(cx) && self.reads.is_done()
+    }
+
+    /// The rest, and the answer: what its subagents owed is told.
+    pub(in crate::core) fn finish_resume(&mut self, cx: &mut Cx<'_>) {
+        let Some(resuming) = self.resuming.take() else { return };
+        self.tell_held(cx);
+        self.report_ahead(cx);
+        if let Some(ticket) = resuming.ticket {
+            self.answer_open(cx, ticket);
         }
+        self.woken_again(cx);
+        self.pump(cx);
     }
 
     /// Whether an answer can name what there is to choose from.
@@ -285,6 +303,17 @@ impl Session {
         self.pump(cx);
     }
 
+    /// It closes while it comes back, and its subagents with it: nobody is told any more what it was to bring.
+    pub(in crate::core) fn give_up_resume(&mut self, cx: &mut Cx<'_>, failure: Failure) {
+        // That of a subagent ends with its session's.
+        let Some(resuming) = self.resuming.take_if(|it| it.ticket.is_some()) else { return };
+        self.reader = None;
+        resuming.refuse(failure, cx.out);
+        if self.is_open {
+            self.goes_on(cx);
+        }
+    }
+
     /// A resume cannot be finished: a session that was open stays so, any other is none.
     pub(crate) fn resume_failed(&mut self, cx: &mut Cx<'_>, resuming: Resuming, failure: Failure) {
         self.reader = None;
@@ -294,9 +323,9 @@ impl Session {
             return self.goes_on(cx);
         }
         // What the loading of the thread woke, a goal or a queued message, runs for nobody.
-        let is_ours = cx.link.address().is_none() && self.children.is_empty();
-        if self.tie == Tie::Loaded && is_ours && !self.is_quiet(cx.now) {
-            return self.close(cx, None);
+        let is_ours = cx.link.address().is_none();
+        if self.tie == Tie::Loaded && is_ours && self.has_work_of_its_own(cx.now) {
+            return cx.desk.news.push_back(News::Close { root: self.id.clone() });
         }
         if self.tie == Tie::Loaded {
             let request = CodexRequest::Unsubscribe { thread: self.thread.clone() };

@@ -16,7 +16,6 @@ use super::session::{History, Session};
 use super::turn::Front;
 use super::update::{TerminalOpened, Update};
 use crate::background::ledger::{Call, Command, EndedMark, Work};
-use crate::background::output::News;
 
 /// Items per page of a history.
 ///
@@ -59,6 +58,10 @@ impl Session {
     /// What was held back is told, and the state as it is.
     pub(crate) fn goes_on(&mut self, cx: &mut Cx<'_>) {
         self.release(cx);
+        // What was written down for a resume that came to nothing the client may not have.
+        for item in self.ledger.items(|call| call.live().is_some_and(|live| live.output.is_unsure())) {
+            self.flush(cx, &item);
+        }
         self.report_held(cx);
     }
 
@@ -83,6 +86,15 @@ impl Session {
                 let mut updates = vec![opening?];
                 updates.extend(living_terminal(cx, command));
                 Some((started, updates))
+            }
+        }
+    }
+
+    /// The client has what was written down of the outputs.
+    pub(in crate::core) fn confirm_written_down(&mut self) {
+        for item in self.ledger.items(|call| call.live().is_some()) {
+            if let Some(live) = self.ledger.command_mut(&item).and_then(Command::live_mut) {
+                live.output.confirm();
             }
         }
     }
@@ -284,7 +296,7 @@ fn living_terminal(cx: &Cx<'_>, command: &mut Command) -> Vec<Update> {
         can_cancel: live.process.is_some(),
     };
     let mut updates = vec![Update::TerminalOpened(opened)];
-    let News::Snapshot(text) = live.output.take_all() else { return updates };
+    let text = live.output.write_down();
     live.flushed = Some(cx.now);
     live.vitals_wait = false;
     if !text.is_empty() {

@@ -60,8 +60,8 @@ impl Session {
         }
     }
 
-    /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26).
-    pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) {
+    /// The state as it is, whatever was reported: the snapshot that a resume owes (V2-26). Returns what was told.
+    pub(crate) fn report_ahead(&mut self, cx: &mut Cx<'_>) -> Snapshot {
         let mut snapshot = self.snapshot();
         // A turn that ended meanwhile ends with this snapshot, unless the next one runs already.
         if let (Some(stop), State::Idle(reason)) = (self.held_end.take(), &mut snapshot.state) {
@@ -75,7 +75,8 @@ impl Session {
             State::Idle(_) => Snapshot { state: State::Idle(None), ..snapshot.clone() },
             State::Running | State::RequiresAction | State::Unknown => snapshot.clone(),
         };
-        self.emit_ahead(cx, Update::State(snapshot));
+        self.emit_ahead(cx, Update::State(snapshot.clone()));
+        snapshot
     }
 
     pub(in crate::core) fn snapshot(&self) -> Snapshot {

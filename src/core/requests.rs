@@ -143,6 +143,7 @@ impl Core {
         for (_, resuming) in given_up {
             resuming.refuse(Failure::Cancelled, out);
         }
+        self.with(now, session, out, |session, cx| session.give_up_resume(cx, Failure::Cancelled));
     }
 
     /// A resume whose thread is not loaded comes to nothing; a session that was open stays so.

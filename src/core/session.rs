@@ -73,6 +73,8 @@ pub(crate) struct Session {
     pub(crate) catching_up: Option<CatchingUp>,
     /// Updates held back until the client knows the session (again).
     pub(crate) held: Option<Vec<Update>>,
+    /// What lives, for a client that begins afresh: told before what is held back, if the resume comes to something.
+    pub(crate) anew: Vec<Update>,
     /// Answers that must not come before what is held back.
     held_answers: Vec<(Ticket, Reply)>,
     /// The turn ended meanwhile.
@@ -208,6 +210,7 @@ impl Session {
             is_unsure: false,
             catching_up: None,
             held: Some(Vec::new()),
+            anew: Vec::new(),
             held_answers: Vec::new(),
             held_end: None,
             held_asks: Vec::new(),
@@ -318,6 +321,8 @@ impl Session {
 
     /// Lets out what was held back.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
+        // Not told by now, it is for a resume that came to nothing: the client has it already.
+        self.anew.clear();
         for update in self.held.take().into_iter().flatten() {
             cx.out.update(&self.id, update);
         }

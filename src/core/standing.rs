@@ -31,7 +31,8 @@ pub(crate) struct Reads {
     pub(crate) goal_changes: usize,
     /// When we last stopped a goal.
     pub(crate) goal_stopped: Option<Tick>,
-    /// Until when a close waits for a turn that Codex may have scheduled.
+    /// Until when a close waits for a turn that Codex may have scheduled: of a goal, of a message, or of a subagent that
+    /// was just announced.
     pub(crate) settled_at: Option<Tick>,
 }
 
@@ -114,6 +115,9 @@ impl Session {
         if matches!(self.front, Front::Idle) && self.standing_item(may_start).is_some() {
             self.await_turn_on_its_way(cx);
         }
+        if let Some(at) = self.reads.settled_at.filter(|at| *at > cx.now) {
+            cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
+        }
         for item in self.ledger.items(|call| matches!(call.work, Work::Standing(_))) {
             match self.ledger.standing_mut(&item).map(|standing| &standing.kind) {
                 Some(Kind::Goal(_)) => self.stop_goal(cx, &item, EndedBy::Close),
@@ -130,9 +134,22 @@ impl Session {
 
     /// Codex may have scheduled a turn, which a close would have to cut off.
     pub(crate) fn await_turn_on_its_way(&mut self, cx: &mut Cx<'_>) {
-        let at = cx.now.plus(ON_ITS_WAY);
-        self.reads.settled_at = Some(at);
-        cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
+        self.expect_turn(cx.now);
+        if let Some(at) = self.reads.settled_at {
+            cx.timers.arm(at, Timer::Standing { session: self.id.clone() });
+        }
+    }
+
+    /// That of a subagent that was just announced is here.
+    pub(crate) fn expected_turn_came(&mut self) {
+        if self.lineage.is_some() {
+            self.reads.settled_at = None;
+        }
+    }
+
+    /// The same, for a close that may come.
+    pub(crate) fn expect_turn(&mut self, now: Tick) {
+        self.reads.settled_at = Some(now.plus(ON_ITS_WAY));
     }
 
     /// Nothing of it goes on, whatever Codex still knows: told again once the thread is loaded again.

@@ -281,10 +281,12 @@ impl Session {
 
     /// Whether nothing of it is at work, nor on its way.
     pub(crate) fn is_quiet(&self, now: Tick) -> bool {
-        matches!(self.front, Front::Idle)
-            && self.ledger.is_empty()
-            && self.children.is_empty()
-            && self.reads.is_settled(now)
+        self.children.is_empty() && !self.has_work_of_its_own(now)
+    }
+
+    /// Whether anything of its own is at work, or on its way.
+    pub(crate) fn has_work_of_its_own(&self, now: Tick) -> bool {
+        !matches!(self.front, Front::Idle) || !self.ledger.is_empty() || !self.reads.is_settled(now)
     }
 
     /// The sweep of a close is over.

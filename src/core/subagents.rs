@@ -7,5 +7,6 @@ pub mod collab;
 pub(crate) mod messages;
 pub(crate) mod ps;
 mod relay;
+mod released;
 pub(crate) mod restore;
 pub(crate) mod threads;

@@ -59,3 +59,4 @@ mod typing;
 mod view;
 mod waits;
 mod watching;
+mod withdrawn;

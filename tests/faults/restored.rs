@@ -96,8 +96,9 @@ fn the_session_is_closed_while_they_are_brought_back() {
     }
 }
 
+/// Until then the resume may come to nothing; and the state is about it (V2-26).
 #[test]
-fn what_happens_meanwhile_is_told_after_the_answer() {
+fn what_happens_meanwhile_is_told_in_the_moment_of_the_answer_and_before_the_state() {
     let mut rig = joining(2);
     joined(&mut rig);
     // The root still waits for its own list.
@@ -113,7 +114,8 @@ fn what_happens_meanwhile_is_told_after_the_answer() {
     rig.pass(10, &json!([]));
     let answer = rig.place(|it| it["id"] == "res").expect("the resume is answered");
     let word = rig.place(|it| it.to_string().contains("\"word\"")).expect("it is told");
-    rig.want(answer < word, "it came before the answer");
+    let state = rig.place(|it| is_of_child(it) && it["params"]["update"]["sessionUpdate"] == "state_update");
+    rig.want(Some(word) < state && state < Some(answer), "the order");
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub(crate) struct Rig {
     pub(crate) sweeps: VecDeque<Generation>,
     /// Stops that were begun.
     pub(crate) n_stops: usize,
-    /// Methods of all requests to Codex, in order.
-    called: Vec<String>,
+    /// Methods of all requests to Codex and the threads that they are about, in order.
+    called: Vec<(String, String)>,
     /// What is watched, by item.
     pub(crate) watched: BTreeMap<String, WatchId>,
     /// Bytes of the longest line to the client.
@@ -202,7 +202,12 @@ impl Rig {
 
     /// How often Codex was asked this.
     pub(crate) fn n_called(&self, method: &str) -> usize {
-        self.called.iter().filter(|it| *it == method).count()
+        self.called.iter().filter(|(it, _)| it == method).count()
+    }
+
+    /// The same about one thread.
+    pub(crate) fn n_called_about(&self, method: &str, thread: &str) -> usize {
+        self.called.iter().filter(|(it, of)| it == method && of == thread).count()
     }
 
     /// The answer to a request of the client; more than one is a fault.
@@ -222,6 +227,14 @@ impl Rig {
     pub(crate) fn state(&self) -> Value {
         let last = self.updates().rev().find(|it| it["sessionUpdate"] == "state_update");
         last.cloned().unwrap_or_default()
+    }
+
+    /// The last `state_update` of a session.
+    pub(crate) fn state_of(&self, session: &str) -> Value {
+        let last = self.told.iter().rev().find(|it| {
+            it["params"]["sessionId"] == session && it["params"]["update"]["sessionUpdate"] == "state_update"
+        });
+        last.map(|it| it["params"]["update"].clone()).unwrap_or_default()
     }
 
     /// Where the first message that fits stands in what the client was told.
@@ -277,7 +290,8 @@ impl Rig {
                 match result {
                     Some(result) => self.codex(json!({"id": message["id"], "result": result})),
                     None if message["method"].is_string() && !message["id"].is_null() => {
-                        self.called.extend(message["method"].as_str().map(str::to_owned));
+                        let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+                        self.called.push((text(&message["method"]), text(&message["params"]["threadId"])));
                         self.calls.push(message);
                     }
                     None if message["method"].is_null() => self.answers.push(message),

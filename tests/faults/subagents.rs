@@ -253,7 +253,7 @@ fn a_child_that_appears_under_a_resume_is_told_in_order() {
     // It is loaded, and joined.
     let mut child = active();
     child["thread"]["id"] = json!(CHILD);
-    rig.ok("thread/resume", thread(CHILD, "active"));
+    rig.ok("thread/resume", child);
     rig.pass(10, &json!([]));
     let state = |it: &Value| {
         let update = &it["params"]["update"];
@@ -264,7 +264,38 @@ fn a_child_that_appears_under_a_resume_is_told_in_order() {
         }
     };
     let told: Vec<String> = rig.told.iter().filter_map(state).filter(|it| it != "mirrored null").collect();
+    // As it is, and not as it was announced before that.
     let expected = [r#"own "running""#, r#"mirrored "running""#];
     rig.want(told == expected, &format!("told are {told:?}"));
     rig.want(rig.state()["background"].to_string().contains(CHILD), "it works and is not listed");
+}
+
+/// Its turn begins a moment after it was announced, and would run for nobody.
+#[test]
+fn a_child_that_was_just_announced_is_waited_for_by_a_close() {
+    for version in [1, 2] {
+        let mut rig = Rig::running_with(version, &json!({"subagents": {}}));
+        let item = json!({"type": "subAgentActivity", "id": "s", "kind": "started", "agentThreadId": CHILD,
+            "agentPath": "/root/scout"});
+        rig.item("item/started", "A", item.clone());
+        rig.item("item/completed", "A", item);
+        rig.close();
+        rig.done("A", "interrupted");
+        rig.hang(50);
+        rig.want(rig.answer("close").is_none(), "closed over its head");
+        let turn = json!({"id": "CA", "rootTurnId": "A", "status": "inProgress"});
+        rig.notify("turn/started", json!({"threadId": CHILD, "turn": turn}));
+        let interrupt = rig.call("turn/interrupt");
+        rig.want(interrupt["params"]["threadId"] == "T", "another turn first");
+        let interrupt = rig.call("turn/interrupt");
+        rig.want(interrupt["params"]["threadId"] == CHILD, "it works on");
+        rig.notify(
+            "turn/completed",
+            json!({"threadId": CHILD, "turn": {"id": "CA", "status": "interrupted"}}),
+        );
+        while !rig.sweeps.is_empty() {
+            rig.swept();
+        }
+        rig.want(rig.answer("close").is_some_and(|it| it["result"].is_object()), "not closed");
+    }
 }

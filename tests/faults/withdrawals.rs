@@ -1,6 +1,7 @@
 //! Requests about sessions that the client cancels while they are under way, and those of directories that are not there.
 
 use crate::rig::{Rig, SESSION, active, idle, thread};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 fn comes_back(rig: &mut Rig, version: u32, id: &str) {
@@ -249,6 +250,72 @@ fn an_open_session_goes_on_where_it_was_when_its_resume_is_cancelled() {
         rig.want(answered, &format!("{stage}: the prompt is not answered"));
         rig.want(!rig.is_called("thread/unsubscribe"), "the session is let go");
     }
+}
+
+/// What the client has of a message and of an output, it is not told again, and what it misses is told.
+#[test]
+fn an_open_session_says_nothing_twice_and_loses_nothing_when_its_resume_is_cancelled() {
+    for stage in STAGES.into_iter().filter(|it| *it != "account") {
+        let mut rig = Rig::running(2);
+        rig.command("A", "c1", Some("7"));
+        rig.text("A", "m1", "one");
+        let out = |rig: &mut Rig, text: &str| {
+            rig.notify(
+                "item/commandExecution/outputDelta",
+                json!({"turnId": "A", "itemId": "c1", "delta": text}),
+            );
+        };
+        out(&mut rig, "a");
+        // This one waits for more.
+        out(&mut rig, "b");
+        comes_back(&mut rig, 2, "res");
+        if stage != "thread" {
+            rig.ok("thread/resume", active());
+        }
+        if stage == "items" || stage == "terminals" {
+            rig.ok("thread/turns/list", names());
+        }
+        if stage == "terminals" {
+            while rig.is_called("thread/items/list") {
+                rig.ok("thread/items/list", page("Z", "m2", Value::Null));
+            }
+        }
+        out(&mut rig, "c");
+        rig.text("A", "m1", " two");
+        let from = rig.told.len();
+        rig.cancel_request("res");
+        late(&mut rig);
+        rig.command_ended("A", "c1", "abc", 0);
+        rig.pass(1_000, &json!([]));
+        let told = rig.told[from..].iter().map(|it| &it["params"]["update"]);
+        let said: Vec<&Value> =
+            told.filter(|it| it["messageId"] == "m1").map(|it| &it["content"]["text"]).collect();
+        rig.want(said == [" two"], &format!("{stage}: said again is {said:?}"));
+        let n = rig.told[from..].iter().filter(|it| it["params"]["update"]["title"] == "sleep 9").count();
+        rig.want(n == 0, &format!("{stage}: the call is opened again"));
+        let output = output_of(&rig, "c1");
+        rig.want(output == "abc", &format!("{stage}: the client holds {output:?}"));
+    }
+}
+
+/// The output that the client holds, which forgets what it is told by a resume that comes to nothing.
+fn output_of(rig: &Rig, terminal: &str) -> String {
+    let asked = rig.place(|it| it["id"] == "res").expect("it is answered");
+    let anew = rig.told[..asked].iter().position(|it| it["params"]["update"]["messageId"] == "m2");
+    let kept =
+        rig.told.iter().enumerate().filter(|(at, _)| *at > asked || anew.is_none_or(|anew| *at < anew));
+    let mut held = String::new();
+    for update in kept.map(|(_, it)| &it["params"]["update"]).filter(|it| it["terminalId"] == terminal) {
+        let text = |it: &Value| {
+            let bytes = it.as_str().map(|it| BASE64_STANDARD.decode(it).expect("it is base64"));
+            bytes.map(|it| String::from_utf8(it).expect("it is text"))
+        };
+        if let Some(whole) = text(&update["output"]["data"]) {
+            held = whole;
+        }
+        held.extend(text(&update["data"]));
+    }
+    held
 }
 
 /// Pages of a reading that was given up come while the next one is under way.

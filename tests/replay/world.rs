@@ -182,10 +182,9 @@ impl World {
         self.step(Arrival::Signal(number));
     }
 
-    /// The app-server lives and does nothing any more.
+    /// The app-server lives and does nothing any more. What it has said by then is in the pipe.
     pub(crate) fn hang_server(&mut self) {
         self.server.hang();
-        self.held.clear();
     }
 
     /// The app-server dies of something.

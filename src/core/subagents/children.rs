@@ -147,9 +147,9 @@ impl Session {
         let Some(known) = self.children.by_session.get_mut(child) else { return };
         known.snapshot = snapshot;
         known.later.clear();
-        // It is told in full: what waits is older.
-        let is_of_child = |it: &Update| matches!(it, Update::Subagent(it) if it.session == *child);
-        self.held.iter_mut().for_each(|held| held.retain(|it| !is_of_child(it)));
+        // What was held back of it is older than what is told now, and no more.
+        let is_its = |it: &Update| matches!(it, Update::Subagent(change) if change.session == *child);
+        self.held.iter_mut().for_each(|held| held.retain(|it| !is_its(it)));
         if let Some(change) = self.child_in_full(child).filter(|_| cx.client.subagents) {
             self.emit_ahead(cx, Update::Subagent(change));
         }

@@ -25,6 +25,8 @@ impl Core {
                     }
                     News::Associate { root } => self.associate_descendants(now, &root, out),
                     News::Restore { root } => self.restore_next(now, &root, out),
+                    News::Close { root } => self.close_tree(now, &root, None, out),
+                    News::Whole { root } => self.answer_restored(now, &root, out),
                     News::Known { child, failure } => self.restored(now, &child, failure, out),
                     News::Instructed { parent, child, message, text } => {
                         self.with(now, &parent, out, |session, cx| {

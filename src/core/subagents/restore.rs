@@ -8,7 +8,7 @@ use crate::core::codex::{CodexError, CodexReply, CodexRequest, Holds, ThreadOpen
 use crate::core::cx::{Cx, News};
 use crate::core::effect::{Anomaly, Effects};
 use crate::core::failure::Failure;
-use crate::core::ids::{SessionId, ThreadId, Tick};
+use crate::core::ids::{RequestId, SessionId, ThreadId, Tick};
 use crate::core::kept::Keeping;
 use crate::core::link::Purpose;
 use crate::core::opening::{Resuming, open_failure};
@@ -17,7 +17,7 @@ use crate::core::request::{Place, ThreadEntry};
 use crate::core::session::{History, Session, Tie};
 use crate::core::subagents::children::{Identity, Lineage};
 use crate::core::subagents::collab::Descent;
-use crate::core::update::{Severity, Snapshot, Update};
+use crate::core::update::Severity;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Most subagents of one session that are brought back.
@@ -29,7 +29,7 @@ pub(crate) struct Restoring {
     /// Those that are still to be brought back, and whether the app-server has them in memory.
     waiting: VecDeque<(SessionId, bool)>,
     /// Those that the client knows by name; others wait for the answer to be announced.
-    named: BTreeSet<SessionId>,
+    pub(super) named: BTreeSet<SessionId>,
     /// Threads that the history names and Codex no longer has.
     gone: BTreeSet<ThreadId>,
     /// Codex could say which there are.
@@ -57,27 +57,6 @@ impl Session {
             self.hold_first(living.into_iter().flat_map(|(_, updates)| updates).chain(unfinished));
         }
         self.is_known(cx, Some(failure));
-    }
-
-    /// What lives and the state are told; what happens from now on waits for the answer of its session.
-    fn is_back(&mut self, cx: &mut Cx<'_>) -> Snapshot {
-        self.resuming = None;
-        // One state is told, as it is now.
-        self.held.iter_mut().for_each(|held| held.retain(|it| !matches!(it, Update::State(_))));
-        self.tell_held(cx);
-        self.report_ahead(cx);
-        self.is_open = true;
-        self.snapshot()
-    }
-
-    /// What was held back of its parent is out. A resume of that which came to nothing may have left it on its way.
-    pub(in crate::core) fn released(&mut self, cx: &mut Cx<'_>) {
-        self.returning = None;
-        if self.resuming.take().is_some() {
-            self.reader = None;
-            self.is_open = true;
-        }
-        self.goes_on(cx);
     }
 
     /// The history names a subagent that Codex no longer has.
@@ -113,12 +92,12 @@ impl Core {
     pub(in crate::core) fn ask_descendants(
         &mut self,
         session: &SessionId,
-        known: Vec<ThreadEntry>,
+        (by, known): (RequestId, Vec<ThreadEntry>),
         cursor: Option<String>,
         out: &mut Effects,
     ) {
         let request = CodexRequest::ThreadDescendants { thread: self.renewals.thread(session), cursor };
-        self.link.call(Purpose::Descendants { session: session.clone(), known }, request, out);
+        self.link.call(Purpose::Descendants { session: session.clone(), by, known }, request, out);
     }
 
     /// A page of them.
@@ -126,7 +105,7 @@ impl Core {
         &mut self,
         now: Tick,
         session: &SessionId,
-        mut known: Vec<ThreadEntry>,
+        (by, mut known): (RequestId, Vec<ThreadEntry>),
         result: Result<CodexReply, CodexError>,
         out: &mut Effects,
     ) {
@@ -134,7 +113,7 @@ impl Core {
             Ok(CodexReply::Threads { threads, next }) => {
                 known.extend(threads);
                 if next.is_some() && known.len() < DESCENDANTS_MAX {
-                    return self.ask_descendants(session, known, next, out);
+                    return self.ask_descendants(session, (by, known), next, out);
                 }
                 Ok(known)
             }
@@ -146,9 +125,10 @@ impl Core {
             }
         };
         let loaded = self.sessions.get_mut(session).and_then(|it| it.resuming.as_mut());
-        if let Some(resuming) = loaded.or_else(|| self.arriving.get_mut(session)) {
-            resuming.descendants = Some(found);
-        }
+        let resuming = loaded.or_else(|| self.arriving.get_mut(session));
+        // They may have been asked for by one that was cancelled.
+        let Some(resuming) = resuming.filter(|it| it.request_id() == Some(&by)) else { return };
+        resuming.descendants = Some(found);
         self.associate_descendants(now, session, out);
     }
 
@@ -260,7 +240,6 @@ impl Core {
     pub(in crate::core) fn restore_next(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
         let Some(session) = self.sessions.get_mut(root).filter(|it| it.resuming.is_some()) else { return };
         let Some((id, is_loaded)) = session.restoring.waiting.pop_front() else {
-            self.tell_restored(now, root, out);
             return self.with(now, root, out, |root, cx| {
                 root.tell_gone(cx);
                 root.await_list(cx);
@@ -291,7 +270,8 @@ impl Core {
         out: &mut Effects,
     ) {
         self.with(now, child, out, |child, cx| {
-            let Some(resuming) = child.resuming.take() else { return };
+            // One that was asked for by a resume which came to nothing has served the next one already.
+            let Some(resuming) = child.resuming.take_if(|it| it.is_joining()) else { return };
             match result {
                 Ok(opened) => child.resumed(cx, &opened, resuming),
                 Err(error) => {
@@ -315,6 +295,10 @@ impl Core {
             return;
         };
         let (parent, root) = (parent.clone(), root.clone());
+        // With the app-server the resume comes to its end, and all of them.
+        if self.link.is_down() {
+            return;
+        }
         if let Some(failure) = failure {
             let name = self.sessions.get(&parent).and_then(|it| it.child_name(child)).unwrap_or_default();
             let title = format!(
@@ -324,39 +308,6 @@ impl Core {
             self.with(now, &root, out, |root, cx| root.notice(cx, Severity::Warning, title, description));
         }
         self.restore_next(now, &root, out);
-    }
-
-    /// All are known: the states, those of children before their parents', which list them.
-    fn tell_restored(&mut self, now: Tick, root: &SessionId, out: &mut Effects) {
-        let named = self.sessions.get_mut(root).map(|it| std::mem::take(&mut it.restoring.named));
-        let named = named.unwrap_or_default();
-        for id in self.tree(root).into_iter().filter(|id| named.contains(id)) {
-            let (sessions, mut cx) = self.split(now, out);
-            let Some(child) = sessions.get_mut(&id) else { continue };
-            let snapshot = child.is_back(&mut cx);
-            let Some(parent) = child.lineage.as_ref().map(|it| it.parent.clone()) else { continue };
-            self.with(now, &parent, out, |parent, cx| parent.child_is_back(cx, &id, snapshot));
-        }
-    }
-
-    /// A session whose resume came to nothing is none, and neither are its subagents.
-    pub(in crate::core) fn forget_unrestored(
-        &mut self,
-        now: Tick,
-        root: &SessionId,
-        closed: &[SessionId],
-        out: &mut Effects,
-    ) {
-        for id in self.tree(root).into_iter().filter(|id| !closed.contains(id)) {
-            if let Some(mut session) = self.sessions.remove(&id) {
-                self.subagents.forget(&id, &session.thread);
-                session.unwatch_all(&mut self.split(now, out).1);
-                if session.tie == Tie::Loaded {
-                    let request = CodexRequest::Unsubscribe { thread: session.thread };
-                    self.link.call(Purpose::Parting, request, out);
-                }
-            }
-        }
     }
 
     /// A session for a subagent, which its parent announces.

@@ -312,6 +312,8 @@ impl Core {
         let is_closing = above.closing.is_some();
         self.child_session(parent, thread, identity.cwd.clone());
         let id = SessionId::of(thread);
+        // It is there to work, and may not have begun.
+        self.with(now, &id, out, |child, _| child.expect_turn(now));
         self.with(now, parent, out, |session, cx| session.announce_child(cx, &id, identity));
         let pending = self.subagents.pending.remove(thread);
         for waiting in pending.into_iter().flat_map(|it| it.waiting) {

@@ -35,6 +35,11 @@ impl Rig {
         }
     }
 
+    /// Takes the open call with this id.
+    pub(crate) fn take(&mut self, id: &Value) {
+        self.calls.retain(|it| it["id"] != *id);
+    }
+
     pub(crate) fn ok(&mut self, method: &str, result: Value) {
         let id = self.call(method)["id"].clone();
         self.codex(json!({"id": id, "result": result}));

@@ -321,7 +321,7 @@ impl Belief {
         if update["sessionUpdate"] == "subagent_update"
             && let Some(child) = update["sessionId"].as_str()
         {
-            self.named(name, child);
+            self.named(name, child, !update["state"].is_null());
             let known = self.subagents.entry(child.to_owned()).or_default();
             if !update["state"].is_null() && self.version == Version::V2 {
                 known.mirror(child, &update["state"], &mut self.found);

@@ -14,8 +14,9 @@ pub(super) struct Subagent {
 }
 
 impl Belief {
-    /// A subagent is named by its parent: for the first time, or again while its session comes back.
-    pub(super) fn named(&mut self, parent: &str, child: &str) {
+    /// A subagent is named by its parent: for the first time, or again while its session comes back. One that is
+    /// announced with its state appears in that moment, and is quiet until told otherwise.
+    pub(super) fn named(&mut self, parent: &str, child: &str, is_announced: bool) {
         let is_asked =
             |(_, call): (&str, &Call)| matches!(call.method.as_str(), "session/resume" | "session/load");
         let root = match self.requests.of(parent).any(is_asked) {
@@ -29,7 +30,8 @@ impl Belief {
         if !comes_back && self.sessions.contains_key(child) {
             return;
         }
-        let mut session = self.fresh(if comes_back { Phase::Opening } else { Phase::Open });
+        let appears = is_announced && !self.sessions.contains_key(child);
+        let mut session = self.fresh(if comes_back && !appears { Phase::Opening } else { Phase::Open });
         let former = self.sessions.remove(child).filter(|_| comes_back);
         if let (Some(Session { model: Model::V2(former), .. }), Model::V2(model)) =
             (&former, &mut session.model)
@@ -47,9 +49,11 @@ impl Belief {
     pub(super) fn subagents_are_back(&mut self, call: &Call) {
         for child in self.coming_back.remove(call.session()).unwrap_or_default() {
             let Some(session) = self.sessions.get_mut(&child) else { continue };
-            session.phase = Phase::Open;
+            let was_open = std::mem::replace(&mut session.phase, Phase::Open) == Phase::Open;
             session.former = None;
-            if let Model::V2(model) = &mut session.model {
+            if let Model::V2(model) = &mut session.model
+                && !was_open
+            {
                 model.is_back(&mut self.found);
             }
         }
