@@ -147,6 +147,9 @@ impl Session {
         let Some(known) = self.children.by_session.get_mut(child) else { return };
         known.snapshot = snapshot;
         known.later.clear();
+        // All of it is told now; what was held back of it is older.
+        let is_its = |update: &Update| matches!(update, Update::Subagent(change) if change.session == *child);
+        self.held.iter_mut().for_each(|held| held.retain(|update| !is_its(update)));
         if let Some(change) = self.child_in_full(child).filter(|_| cx.client.subagents) {
             self.emit_ahead(cx, Update::Subagent(change));
         }
