@@ -145,6 +145,11 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
+    /// The model is told something in its turn; if it cannot be, then with the next prompt of this session.
+    Inform {
+        root: SessionId,
+        line: String,
+    },
     /// The permission profiles that a session in this directory may choose from.
     Profiles {
         cwd: String,

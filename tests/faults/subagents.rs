@@ -1,6 +1,6 @@
 //! Subagents at the wrong moments: not announced yet, asking, closed.
 
-use crate::rig::{Rig, active};
+use crate::rig::{Rig, active, thread};
 use serde_json::{Value, json};
 
 const CHILD: &str = "C";
@@ -242,6 +242,55 @@ fn the_model_is_told_that_its_subagent_was_cut_off() {
     rig.want(told.contains("The subagent scout (Ada) was interrupted by the user"), &told);
 }
 
+/// The session waits for its subagent, which the user cuts off.
+fn cut_off_while_awaited(version: u32) -> Rig {
+    let mut rig = Rig::running_with(version, &json!({"subagents": {}}));
+    works(&mut rig);
+    let wait = json!({"type": "collabAgentToolCall", "id": "wait", "tool": "wait", "status": "inProgress",
+        "receiverThreadIds": [], "agentsStates": {}, "prompt": null});
+    rig.notify("item/started", json!({"threadId": "T", "turnId": "A", "item": wait}));
+    rig.client(&json!({"method": "session/cancel", "params": {"sessionId": CHILD}}));
+    rig.call("turn/interrupt");
+    rig
+}
+
+const CUT_OFF: &str = "The subagent scout (Ada) was interrupted by the user";
+
+#[test]
+fn the_model_of_a_parent_that_waits_is_told_at_once_and_once() {
+    for version in [1, 2] {
+        let mut rig = cut_off_while_awaited(version);
+        let told = rig.call("thread/inject_items");
+        rig.want(told["params"]["threadId"] == "T", "another model is told");
+        rig.want(told["params"]["items"].to_string().contains(CUT_OFF), &told.to_string());
+        rig.codex(json!({"id": told["id"], "result": {}}));
+        // Cut off once.
+        rig.client(&json!({"method": "session/cancel", "params": {"sessionId": CHILD}}));
+        rig.prompt("p2");
+        let steer = rig.call("turn/steer");
+        rig.want(steer["params"].get("additionalContext").is_none(), "it is told again");
+    }
+}
+
+#[test]
+fn what_a_parent_that_waits_cannot_be_told_comes_with_the_next_prompt() {
+    for version in [1, 2] {
+        let mut rig = cut_off_while_awaited(version);
+        rig.err("thread/inject_items", "not now");
+        rig.prompt("p2");
+        let told = rig.call("turn/steer")["params"]["additionalContext"].to_string();
+        rig.want(told.contains(CUT_OFF), &told);
+
+        let mut rig = cut_off_while_awaited(version);
+        rig.dies();
+        rig.swept();
+        rig.prompt("p2");
+        rig.recovers();
+        let told = rig.call("turn/start")["params"]["additionalContext"].to_string();
+        rig.want(told.contains(CUT_OFF), &told);
+    }
+}
+
 /// Its own session is told first, and its parent in the same words, though both are held back.
 #[test]
 fn a_child_that_appears_under_a_resume_is_told_in_order() {
@@ -250,6 +299,7 @@ fn a_child_that_appears_under_a_resume_is_told_in_order() {
     works(&mut rig);
     rig.want(!rig.told.iter().any(is_of_child), "told of before its session is back");
     rig.ok("thread/resume", active());
+    rig.ok("thread/resume", thread(CHILD, "active"));
     rig.pass(10, &json!([]));
     let state = |it: &Value| {
         let update = &it["params"]["update"];
@@ -260,9 +310,7 @@ fn a_child_that_appears_under_a_resume_is_told_in_order() {
         }
     };
     let told: Vec<String> = rig.told.iter().filter_map(state).filter(|it| it != "mirrored null").collect();
-    // As announced; as the resume tells it again; then as it is.
-    let idle = r#"mirrored "idle""#;
-    let expected = [idle, idle, r#"own "running""#, r#"mirrored "running""#];
+    let expected = [r#"own "running""#, r#"mirrored "running""#];
     rig.want(told == expected, &format!("told are {told:?}"));
     rig.want(rig.state()["background"].to_string().contains(CHILD), "it works and is not listed");
 }

@@ -11,6 +11,7 @@ use crate::core::effect::Effects;
 use crate::core::ids::{RequestId, SessionId, ThreadId, Tick};
 use crate::core::link::Purpose;
 use crate::core::session::Session;
+use crate::core::told::subagent_cancelled;
 
 impl Core {
     /// What happened in the families of sessions during this step, in order, until nothing is left.
@@ -96,15 +97,29 @@ impl Core {
         }
     }
 
-    /// `session/cancel`. Codex tells nobody that a subagent was cut off: the model is told with its next turn (D14).
+    /// `session/cancel`. Codex tells nobody that a subagent was cut off: the model of a parent that waits is told at
+    /// once, for it would wait on; else it is told with the next prompt (D14).
     pub(in crate::core) fn cancel_session(&mut self, now: Tick, id: &SessionId, out: &mut Effects) {
         let lineage =
             self.sessions.get(id).filter(|it| it.may_be_cut_off()).and_then(|it| it.lineage.as_ref());
-        if let Some((parent, root)) = lineage.map(|lineage| (lineage.parent.clone(), lineage.root.clone())) {
-            let name = self.sessions.get(&parent).and_then(|it| it.child_name(id)).unwrap_or_default();
-            self.with(now, &root, out, |root, _| root.untold.subagent_cancelled(&name));
-        }
+        let kin = lineage.map(|lineage| (lineage.parent.clone(), lineage.root.clone()));
         self.with(now, id, out, |session, cx| session.cancel(cx));
+        let Some((parent, root)) = kin else { return };
+        let parent = self.sessions.get(&parent);
+        let line = subagent_cancelled(&parent.and_then(|it| it.child_name(id)).unwrap_or_default());
+        match parent.filter(|it| it.waits_for_subagents()).map(|it| it.thread.clone()) {
+            Some(thread) => {
+                let request = CodexRequest::Inform { thread, text: line.clone() };
+                self.link.call(Purpose::Inform { root, line }, request, out);
+            }
+            None => self.tell_with_next_prompt(&root, line),
+        }
+    }
+
+    pub(in crate::core) fn tell_with_next_prompt(&mut self, root: &SessionId, line: String) {
+        if let Some(root) = self.sessions.get_mut(root) {
+            root.untold.add(line);
+        }
     }
 
     /// The sessions of a tree, the deepest first.

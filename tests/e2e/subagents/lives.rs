@@ -4,7 +4,7 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::model::{Call, Script, call, exec, say};
+use testkit::model::{Call, Request, Script, call, exec, found_text, say};
 
 use super::{newer, older, spawn, subagent, until_subagents};
 use crate::ends::kill_app_server;
@@ -52,49 +52,90 @@ async fn outlives_a_cancel_of_its_parent_with_the_newer_tools() {
     play_with(newer, async |stage| outlives_a_cancel_of_its_parent(stage, "collaboration").await).await;
 }
 
-/// A parent that waits for a subagent which is cancelled: how it goes on is Codex's affair, and that it was cut off the
-/// model is told with the next prompt.
-async fn cancelled_under_a_parent_that_waits(stage: &Stage, tools: &str) -> anyhow::Result<()> {
-    let client = stage.client(Casting::v2()).await?;
-    let session = stage.open(&client).await?;
-    let child =
-        Script::new().step(exec(forever("waited")).id("waited").yield_ms(600_000)).step(say("never said"));
-    let wait = call("wait_agent", json!({"timeout_ms": 10_000})).namespace("collaboration");
-    let script = match tools {
-        "collaboration" => Script::new().step(spawn(tools, &child)).step(wait).step(say("waited")),
-        _ => Script::new().step(spawn(tools, &child)).step(say("left")),
-    };
-    let turn = session.prompt(&script.prompt("spawn"));
-    let child = subagent(&client, &session).await?;
-    child.until_running("waited").await?;
-    child.cancel().await?;
-    let stop = |it: &Value| is_end(it).then(|| it["stopReason"].clone());
-    assert_eq!(child.update("end of the cancelled turn", 0, stop).await?, "cancelled");
-    child.until_dead().await?;
-    assert_eq!(session.finish(&turn).await?, "end_turn");
-    session.turn(&Script::new().step(say("I see.")).prompt("and?")).await?;
+/// The model of `thread` was told, in the turn that waited, that its subagent was cut off.
+fn ensure_told(stage: &Stage, thread: &str) -> anyhow::Result<()> {
     let requests = stage.model.requests();
-    let last =
-        requests.iter().rev().find(|it| it.thread.as_ref() == Some(&session.id)).context("a request")?;
-    ensure!(
-        last.body["input"].to_string().contains("was interrupted by the user and has not finished its task"),
-        "the model was not told: {}",
-        last.body["input"]
-    );
-    session.at_rest().await?;
-    child.at_rest().await?;
-    client.end().await?;
+    let its = |it: &&Request| it.thread.as_deref() == Some(thread);
+    let last = requests.iter().rev().find(its).context("a request")?;
+    let told = "was interrupted by the user and has not finished its task.";
+    let input = last.body["input"].to_string();
+    ensure!(input.matches(told).count() == 1, "the model was not told once: {input}");
     Ok(())
 }
 
-#[tokio::test]
-async fn cancelled_and_told_with_the_older_tools() {
-    play_with(older, async |stage| cancelled_under_a_parent_that_waits(stage, "multi_agent_v1").await).await;
+/// Waits until the parent does nothing but wait for its subagents.
+async fn until_waiting(session: &Session<'_>) -> anyhow::Result<()> {
+    let is_wait = |it: &Value| (it["name"] == "wait" && it["status"] == "in_progress").then_some(());
+    session.update("the wait", 0, is_wait).await
 }
 
+/// The older tools let a parent wait out its time for a subagent that is cut off; then its model is told.
+#[tokio::test]
+async fn cancelled_under_a_parent_that_waits_with_the_older_tools() {
+    play_with(older, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new()
+            .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+            .step(say("never said"));
+        let id = found_text(r#"agent_id\W+([0-9a-f-]{36})"#);
+        let wait = call("wait_agent", json!({"targets": [id], "timeout_ms": 10_000}));
+        let script = Script::new()
+            .step(spawn("multi_agent_v1", &child))
+            .step(wait.namespace("multi_agent_v1"))
+            .step(say("waited"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let child = subagent(&client, &session).await?;
+        child.until_running("waited").await?;
+        until_waiting(&session).await?;
+        child.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        child.until_dead().await?;
+        session.at_rest().await?;
+        child.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// With the newer tools the wait ends at once, however long it was meant to be.
 #[tokio::test]
 async fn cancelled_under_a_parent_that_waits_with_the_newer_tools() {
-    play_with(newer, async |stage| cancelled_under_a_parent_that_waits(stage, "collaboration").await).await;
+    play_with(newer, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new()
+            .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+            .step(say("never said"));
+        let wait = call("wait_agent", json!({"timeout_ms": 600_000})).namespace("collaboration");
+        let script = Script::new().step(spawn("collaboration", &child)).step(wait).step(say("waited"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let child = subagent(&client, &session).await?;
+        child.until_running("waited").await?;
+        until_waiting(&session).await?;
+        child.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        child.until_dead().await?;
+        // It is nothing that anybody said, live or in the history.
+        session.turn(&Script::new().step(say("I see.")).prompt("and?")).await?;
+        ensure_told(stage, &session.id)?;
+        client
+            .call("resume", json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": true}))
+            .await?;
+        let said = |it: &Seen| {
+            let updates = it.updates(&session.id, 0).map(|(_, it)| it);
+            updates.filter(|it| it.to_string().contains("was interrupted by the user")).count()
+        };
+        assert_eq!(client.look(said), 0, "it is shown");
+        session.at_rest().await?;
+        child.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
 }
 
 /// Deleting a session ends its subagents first, and verified, and they are gone with it.

@@ -48,8 +48,12 @@ impl Belief {
         for child in self.coming_back.remove(call.session()).unwrap_or_default() {
             let Some(session) = self.sessions.get_mut(&child) else { continue };
             session.phase = Phase::Open;
-            session.former = None;
-            if let Model::V2(model) = &mut session.model {
+            let is_new = session.former.take().is_none();
+            // One that began meanwhile is as its announcement says.
+            let is_announced = is_new && self.subagents.get(&child).is_some_and(|it| !it.mirrored.is_null());
+            if let Model::V2(model) = &mut session.model
+                && !is_announced
+            {
                 model.is_back(&mut self.found);
             }
         }
