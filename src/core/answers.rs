@@ -111,13 +111,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
             }
-            Purpose::Inform { root, line } => {
-                if let Err(error) = result {
-                    let message = error.message;
-                    out.anomaly(Anomaly::CodexRefused { method: "thread/inject_items", message });
-                    self.tell_with_next_prompt(&root, line);
-                }
-            }
+            Purpose::Inform { session, root, line } => self.informed((session, root, line), result, out),
             Purpose::Profiles { cwd } => self.profiles_told(now, &cwd, result, out),
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {

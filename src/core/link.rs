@@ -145,8 +145,9 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
-    /// The model is told something in its turn; if it cannot be, then with the next prompt of this session.
+    /// The model of a session is told something in its turn; if it cannot be, then that of the root.
     Inform {
+        session: SessionId,
         root: SessionId,
         line: String,
     },

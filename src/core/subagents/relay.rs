@@ -5,9 +5,9 @@
 use crate::core::Core;
 use crate::core::asked::CodexAsk;
 use crate::core::asks;
-use crate::core::codex::CodexRequest;
+use crate::core::codex::{CodexError, CodexReply, CodexRequest};
 use crate::core::cx::{Cx, News};
-use crate::core::effect::Effects;
+use crate::core::effect::{Anomaly, Effects};
 use crate::core::ids::{RequestId, SessionId, ThreadId, Tick};
 use crate::core::link::Purpose;
 use crate::core::session::Session;
@@ -105,15 +105,33 @@ impl Core {
         let kin = lineage.map(|lineage| (lineage.parent.clone(), lineage.root.clone()));
         self.with(now, id, out, |session, cx| session.cancel(cx));
         let Some((parent, root)) = kin else { return };
-        let parent = self.sessions.get(&parent);
-        let line = subagent_cancelled(&parent.and_then(|it| it.child_name(id)).unwrap_or_default());
-        match parent.filter(|it| it.waits_for_subagents()).map(|it| it.thread.clone()) {
-            Some(thread) => {
-                let request = CodexRequest::Inform { thread, text: line.clone() };
-                self.link.call(Purpose::Inform { root, line }, request, out);
-            }
-            None => self.tell_with_next_prompt(&root, line),
+        let name = self.sessions.get(&parent).and_then(|it| it.child_name(id)).unwrap_or_default();
+        self.inform(parent, root, subagent_cancelled(&name), out);
+    }
+
+    /// Tells the model of a session that waits for its subagents.
+    fn inform(&mut self, session: SessionId, root: SessionId, line: String, out: &mut Effects) {
+        let waiting = self.sessions.get(&session).filter(|it| it.waits_for_subagents());
+        let Some(thread) = waiting.map(|it| it.thread.clone()) else {
+            return self.tell_with_next_prompt(&root, line);
+        };
+        let request = CodexRequest::Inform { thread, text: line.clone() };
+        self.link.call(Purpose::Inform { session, root, line }, request, out);
+    }
+
+    /// Codex takes nothing for subagents of the newer tools: the root may tell them.
+    pub(in crate::core) fn informed(
+        &mut self,
+        (session, root, line): (SessionId, SessionId, String),
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let Err(CodexError { message, .. }) = result else { return };
+        out.anomaly(Anomaly::CodexRefused { method: "thread/inject_items", message });
+        if session == root {
+            return self.tell_with_next_prompt(&root, line);
         }
+        self.inform(root.clone(), root, line, out);
     }
 
     pub(in crate::core) fn tell_with_next_prompt(&mut self, root: &SessionId, line: String) {

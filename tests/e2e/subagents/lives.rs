@@ -391,3 +391,35 @@ async fn a_change_of_files_is_put_in_the_session_at_the_top() {
     })
     .await;
 }
+
+/// Codex takes nothing for the model of a subagent: that of the root is told, which can tell it.
+#[tokio::test]
+async fn cancelled_under_a_subagent_that_waits() {
+    let code = |config: testkit::home::Config| config.model("gpt-6.2-sol");
+    play_with(code, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let leaf =
+            Script::new().step(exec(forever("leaf")).yield_ms(600_000).in_code()).step(say("never said"));
+        let wait = || call("wait_agent", json!({"timeout_ms": 600_000})).namespace("collaboration");
+        let middle = Script::new().step(spawn("collaboration", &leaf)).step(wait()).step(say("never said"));
+        let script =
+            Script::new().step(spawn("collaboration", &middle)).step(wait()).step(say("root goes on"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let middle = subagent(&client, &session).await?;
+        let leaf = subagent(&client, &middle).await?;
+        leaf.until_announced(0, 1).await?;
+        until_waiting(&middle).await?;
+        until_waiting(&session).await?;
+        leaf.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        leaf.until_dead().await?;
+        // It waits on, and is ended with its session.
+        until_subagents(&session, &[&middle]).await?;
+        session.close().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
