@@ -1,6 +1,8 @@
 //! What ends a subagent and what does not, with both sets of tools: its parent's cancel, its own, a place that another
 //! takes, the death of the app-server. And what Codex does by itself, which is none.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
@@ -205,6 +207,40 @@ async fn unloaded_because_there_are_too_many() {
         until_subagents(&session, &[]).await?;
         session.at_rest().await?;
         first.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// With the older tools one too many is refused, and nothing is lost for it.
+#[tokio::test]
+async fn one_too_many_of_the_older_tools_is_refused() {
+    play_with(older, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        for n in 1..=7 {
+            let child = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("left it"));
+            let spawn = spawn("multi_agent_v1", &child).id(&format!("spawn-{n}"));
+            session.turn(&Script::new().step(spawn).step(say("ok")).prompt("go")).await?;
+        }
+        for n in 1..=6 {
+            assert_eq!(session.final_status(&format!("spawn-{n}")).await?, "completed");
+        }
+        assert_eq!(session.final_status("spawn-7").await?, "failed");
+        let children = client.look(|it| it.belief.subagents());
+        assert_eq!(children.len(), 6);
+        let children: Vec<_> = children.into_iter().map(|id| Session { client: &client, id }).collect();
+        for child in &children {
+            child.update("end of its turn", 0, |it| is_end(it).then_some(())).await?;
+            child.until_listed(&["dev"]).await?;
+        }
+        let listed: BTreeSet<String> = client.look(|it| it.belief.listed(&session.id)).into_iter().collect();
+        assert_eq!(listed, children.iter().map(|it| format!("subagent:{}", it.id)).collect());
+        session.close().await?;
+        for child in &children {
+            child.until_dead().await?;
+        }
         client.end().await?;
         Ok(())
     })
