@@ -165,7 +165,7 @@ impl Session {
                 self.asker = None;
                 return self.report(cx);
             }
-            AskKind::Page { elicitation } => {
+            AskKind::Page { server, elicitation } => {
                 let action = match &answer {
                     Answer::Accepted(_) => ElicitationAction::Accept,
                     Answer::Cancelled => ElicitationAction::Cancel,
@@ -173,8 +173,13 @@ impl Session {
                         ElicitationAction::Decline
                     }
                 };
-                if action == ElicitationAction::Accept {
-                    self.visits(item.clone(), elicitation);
+                match child {
+                    _ if action != ElicitationAction::Accept => {}
+                    None => self.visits(item.clone(), elicitation),
+                    Some(Asker { thread, .. }) => {
+                        let root = self.id.clone();
+                        cx.desk.news.push_back(News::Visits { root, thread, server, elicitation });
+                    }
                 }
                 CodexAnswer::Elicitation { action, content: None, persist: None }
             }

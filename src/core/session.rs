@@ -179,7 +179,7 @@ pub(crate) enum AskKind {
     /// MCP elicitation.
     Elicitation,
     /// MCP elicitation that sends the user to a page.
-    Page { elicitation: String },
+    Page { server: String, elicitation: String },
 }
 
 impl Session {

@@ -49,6 +49,12 @@ impl Core {
                         let child = SessionId::of(&thread);
                         self.with(now, &child, out, |session, cx| session.approved(cx, &item));
                     }
+                    News::Visits { root, thread, server, elicitation } => {
+                        // It is over with what the thread itself does, if it has a session.
+                        let child = SessionId::of(&thread);
+                        let its = if self.sessions.contains_key(&child) { child } else { root };
+                        self.with(now, &its, out, |session, _| session.visits_for(&server, elicitation));
+                    }
                     News::Cancel { child } => self.cancel_session(now, &child, out),
                     News::Stop { child, item } => {
                         self.with(now, &child, out, |session, cx| session.stop_by_name(cx, &item));
