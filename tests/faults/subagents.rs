@@ -291,6 +291,29 @@ fn what_a_parent_that_waits_cannot_be_told_comes_with_the_next_prompt() {
     }
 }
 
+/// What a question is about is shown, also when it had to wait for the session to come back.
+#[test]
+fn a_change_of_files_that_is_asked_about_under_a_resume_is_shown() {
+    let mut rig = Rig::running(1);
+    works(&mut rig);
+    let change = json!({"path": "/w/new.txt", "kind": {"type": "add"}, "diff": "by a subagent\n"});
+    let item = json!({"type": "fileChange", "id": "patch", "changes": [change], "status": "inProgress"});
+    rig.notify("item/started", json!({"threadId": CHILD, "turnId": "CA", "item": item}));
+    rig.resume(false);
+    let params = json!({"threadId": CHILD, "turnId": "CA", "itemId": "patch", "reason": null, "grantRoot": null,
+        "availableDecisions": ["accept", "cancel"]});
+    rig.codex(json!({"id": 7, "method": "item/fileChange/requestApproval", "params": params}));
+    rig.want(question(&rig).is_none(), "asked before the session is back");
+    rig.ok("thread/resume", active());
+    rig.pass(10, &json!([]));
+    let call = question(&rig).expect("it is asked")["params"]["toolCall"]["toolCallId"].clone();
+    let shows = |it: &Value| {
+        let update = &it["params"]["update"];
+        update["toolCallId"] == call && update["content"][0]["newText"] == "by a subagent\n"
+    };
+    rig.want(rig.place(shows).is_some(), "the change is not shown");
+}
+
 /// Its own session is told first, and its parent in the same words, though both are held back.
 #[test]
 fn a_child_that_appears_under_a_resume_is_told_in_order() {
