@@ -17,6 +17,8 @@ use serde_json::{Map, Value, json};
 
 /// Where sessions of people come from; subagents and `codex exec` runs are left out.
 const SOURCES: [&str; 3] = ["cli", "vscode", "appServer"];
+/// Who tells the model something beside the user.
+const US: &str = "appserver-acp";
 /// Subagents per page.
 const DESCENDANTS: u32 = 100;
 
@@ -134,6 +136,13 @@ pub(crate) fn encode_params(request: &CodexRequest, client: &ClientInfo, kept: O
             params.add("additionalContext", context.as_deref().map(encode_context));
             params.done()
         }
+        CodexRequest::Inform { thread, text } => {
+            // As Codex words its `additionalContext`.
+            let text = format!("<{US}>{text}</{US}>");
+            let content = json!([{"type": "input_text", "text": text}]);
+            let message = json!({"type": "message", "role": "developer", "content": content});
+            json!({"threadId": thread.as_str(), "items": [message]})
+        }
         CodexRequest::TurnInterrupt { thread, turn } => {
             json!({"threadId": thread.as_str(), "turnId": turn.as_str()})
         }
@@ -199,7 +208,7 @@ fn approval(choices: &Choices) -> Option<&'static str> {
 
 /// What we say to the model beside the user's input: reaches it, and is in no item of the thread.
 fn encode_context(text: &str) -> Value {
-    json!({ "appserver-acp": { "kind": "application", "value": text } })
+    json!({ US: { "kind": "application", "value": text } })
 }
 
 fn thread_resume(thread: &ThreadId) -> Value {

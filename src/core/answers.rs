@@ -111,6 +111,7 @@ impl Core {
                     self.with(now, &session, out, |session, cx| session.interrupt_refused(cx, error.message));
                 }
             }
+            Purpose::Inform { session, root, line } => self.informed((session, root, line), result, out),
             Purpose::Profiles { cwd } => self.profiles_told(now, &cwd, result, out),
             Purpose::Terminals { session, listing } => {
                 self.with(now, &session, out, |session, cx| match result {

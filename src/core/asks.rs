@@ -10,7 +10,7 @@ use super::effect::{Anomaly, Effect};
 use super::ids::{AskId, ItemId, RequestId, TerminalId, ToolCallId};
 use super::questions::SKIP;
 use super::request::Version;
-use super::session::{AskKind, OpenAsk, Session};
+use super::session::{AskKind, HeldAsk, OpenAsk, Session};
 use super::subagents::asks::Asker;
 use super::update::{FinalStatus, Severity};
 use crate::background::ledger::Call;
@@ -29,7 +29,8 @@ impl Session {
     /// A request of Codex's about this thread.
     pub(crate) fn asked(&mut self, cx: &mut Cx<'_>, request: RequestId, mut ask: CodexAsk) {
         if self.held.is_some() {
-            return self.held_asks.push((request, ask));
+            let asker = self.asker.take();
+            return self.held_asks.push(HeldAsk { request, ask, asker });
         }
         self.asks_for_child(cx, &mut ask);
         match ask {
@@ -165,7 +166,7 @@ impl Session {
                 self.asker = None;
                 return self.report(cx);
             }
-            AskKind::Page { elicitation } => {
+            AskKind::Page { server, elicitation } => {
                 let action = match &answer {
                     Answer::Accepted(_) => ElicitationAction::Accept,
                     Answer::Cancelled => ElicitationAction::Cancel,
@@ -173,8 +174,13 @@ impl Session {
                         ElicitationAction::Decline
                     }
                 };
-                if action == ElicitationAction::Accept {
-                    self.visits(item.clone(), elicitation);
+                match child {
+                    _ if action != ElicitationAction::Accept => {}
+                    None => self.visits(item.clone(), elicitation),
+                    Some(Asker { thread, .. }) => {
+                        let root = self.id.clone();
+                        cx.desk.news.push_back(News::Visits { root, thread, server, elicitation });
+                    }
                 }
                 CodexAnswer::Elicitation { action, content: None, persist: None }
             }
@@ -246,7 +252,7 @@ impl Session {
 
     /// Codex settled a request by itself or with another client.
     pub(crate) fn resolved(&mut self, cx: &mut Cx<'_>, request: &RequestId) {
-        self.held_asks.retain(|(held, _)| held != request);
+        self.held_asks.retain(|held| held.request != *request);
         let ask = self.asks.iter().find(|(_, open)| open.request == *request).map(|(ask, _)| *ask);
         if let Some(ask) = ask {
             Self::settled_elsewhere(cx, &self.asks[&ask]);
@@ -258,7 +264,7 @@ impl Session {
     /// The turn that asked is over: nobody waits for an answer. A child may still do so.
     pub(crate) fn withdraw_asks(&mut self, cx: &mut Cx<'_>) {
         let thread = self.thread.clone();
-        self.held_asks.retain(|(_, ask)| ask.thread() != Some(&thread));
+        self.held_asks.retain(|held| held.ask.thread() != Some(&thread));
         let its = self.asks.iter().filter(|(_, ask)| ask.child.is_none());
         for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {
             self.withdraw(cx, ask);

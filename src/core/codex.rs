@@ -127,6 +127,9 @@ pub enum CodexRequest {
         input: Vec<PromptPart>,
         context: Option<String>,
     },
+    /// `thread/inject_items` of one text, for the model only. Of a turn that runs it is new input: a wait of the
+    /// newer set of tools ends with it.
+    Inform { thread: ThreadId, text: String },
     /// `turn/interrupt`.
     TurnInterrupt { thread: ThreadId, turn: TurnId },
     /// `thread/backgroundTerminals/list`.

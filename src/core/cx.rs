@@ -114,6 +114,13 @@ pub(crate) enum News {
         thread: ThreadId,
         item: ItemId,
     },
+    /// The user went to a page for a thread that is shown in its root.
+    Visits {
+        root: SessionId,
+        thread: ThreadId,
+        server: String,
+        elicitation: String,
+    },
     /// `/stop` of a subagent at work, and of a command in the background of one.
     Cancel {
         child: SessionId,

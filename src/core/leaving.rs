@@ -69,6 +69,7 @@ impl Core {
                         session.chosen.give_back(choices);
                     }
                 }
+                Purpose::Inform { root, line, .. } => self.tell_with_next_prompt(&root, line),
                 // Their sessions, and who waits for the account, are told as a whole.
                 Purpose::Initialize
                 | Purpose::Account { .. }

@@ -146,6 +146,12 @@ pub(crate) enum Purpose {
     Interrupt {
         session: SessionId,
     },
+    /// The model of a session is told something in its turn; if it cannot be, then that of the root.
+    Inform {
+        session: SessionId,
+        root: SessionId,
+        line: String,
+    },
     /// The permission profiles that a session in this directory may choose from.
     Profiles {
         cwd: String,

@@ -21,6 +21,7 @@ impl CodexRequest {
             Self::TurnStart { .. } => "turn/start",
             Self::SettingsUpdate { .. } => "thread/settings/update",
             Self::TurnSteer { .. } => "turn/steer",
+            Self::Inform { .. } => "thread/inject_items",
             Self::TurnInterrupt { .. } => "turn/interrupt",
             Self::TerminalsList { .. } => "thread/backgroundTerminals/list",
             Self::Terminate { .. } => "thread/backgroundTerminals/terminate",

@@ -17,6 +17,12 @@ impl Session {
         self.pages.0.push((item, elicitation));
     }
 
+    /// The user has gone to a page for this tool server, which asked elsewhere.
+    pub(super) fn visits_for(&mut self, server: &str, elicitation: String) {
+        let item = self.call_that_asks(server, None);
+        self.visits(item, elicitation);
+    }
+
     /// The call has ended, and needs its page no more.
     pub(super) fn leaves_page_of(&mut self, cx: &mut Cx<'_>, item: &ItemId) {
         self.leave_pages(cx, |its| its == Some(item));
@@ -29,7 +35,7 @@ impl Session {
 
     /// A question was settled elsewhere; a page among them is done with.
     pub(super) fn settled_elsewhere(cx: &mut Cx<'_>, open: &OpenAsk) {
-        if let AskKind::Page { elicitation } = &open.kind {
+        if let AskKind::Page { elicitation, .. } = &open.kind {
             cx.out.push(Effect::PageOver { elicitation: elicitation.clone() });
         }
     }

@@ -145,12 +145,9 @@ impl Session {
         let item = self.call_that_asks(server, None);
         if cx.client.elicitation_url {
             let message = from_server(server, &message);
-            let question = Ask::Url { message, elicitation: elicitation.clone(), url };
-            return self.put(
-                cx,
-                OpenAsk { request, item, kind: AskKind::Page { elicitation }, child: None },
-                question,
-            );
+            let kind = AskKind::Page { server: server.to_owned(), elicitation: elicitation.clone() };
+            let question = Ask::Url { message, elicitation, url };
+            return self.put(cx, OpenAsk { request, item, kind, child: None }, question);
         }
         let title = format!("The MCP server {server} asks you to open a page");
         let done =
@@ -238,7 +235,7 @@ impl Session {
     }
 
     /// The call of a tool server that waits for the answer, if it can be no other.
-    fn call_that_asks(&self, server: &str, tool: Option<&str>) -> Option<ItemId> {
+    pub(super) fn call_that_asks(&self, server: &str, tool: Option<&str>) -> Option<ItemId> {
         // A call of ours is none of a subagent's.
         if self.asker.is_some() {
             return None;

@@ -80,7 +80,7 @@ pub(crate) struct Session {
     /// The turn ended meanwhile.
     pub(crate) held_end: Option<StopReason>,
     /// Requests of Codex's that came meanwhile.
-    pub(crate) held_asks: Vec<(RequestId, CodexAsk)>,
+    pub(crate) held_asks: Vec<HeldAsk>,
     pub(crate) resuming: Option<Resuming>,
     /// A resume of it, which was open, is on its way to Codex: what lived when that was asked for.
     pub(crate) returning: Option<Returning>,
@@ -155,6 +155,15 @@ pub(crate) enum Tie {
     Lost(Generation),
 }
 
+/// A request of Codex's that waits until the client knows the session (again).
+#[derive(Debug)]
+pub(crate) struct HeldAsk {
+    pub(crate) request: RequestId,
+    pub(crate) ask: CodexAsk,
+    /// The other thread that asks.
+    pub(crate) asker: Option<Asker>,
+}
+
 /// A question that is open at the client.
 #[derive(Debug)]
 pub(crate) struct OpenAsk {
@@ -181,7 +190,7 @@ pub(crate) enum AskKind {
     /// MCP elicitation.
     Elicitation,
     /// MCP elicitation that sends the user to a page.
-    Page { elicitation: String },
+    Page { server: String, elicitation: String },
 }
 
 impl Session {
@@ -330,7 +339,8 @@ impl Session {
         if !self.children.is_empty() {
             cx.desk.news.push_back(News::Released { parent: self.id.clone() });
         }
-        for (request, ask) in std::mem::take(&mut self.held_asks) {
+        for HeldAsk { request, ask, asker } in std::mem::take(&mut self.held_asks) {
+            self.asker = asker;
             self.asked(cx, request, ask);
         }
     }

@@ -19,6 +19,12 @@ pub(crate) struct Untold {
     telling: VecDeque<String>,
 }
 
+/// The user cut off what a subagent was doing; `name` is empty where it has none.
+pub(crate) fn subagent_cancelled(name: &str) -> String {
+    let which = if name.is_empty() { "A subagent".to_owned() } else { format!("The subagent {name}") };
+    format!("{which} was interrupted by the user and has not finished its task.")
+}
+
 impl Untold {
     /// A command ended. What ended by itself is told to a model that is woken by it; else the model
     /// may find it out as ever. A closed session has no next turn.
@@ -41,13 +47,7 @@ impl Untold {
         self.add(format!("The command `{}{cut}`{session} {who}: {how}.", &command[..end]));
     }
 
-    /// The user cut off what a subagent was doing; `name` is empty where it has none.
-    pub(crate) fn subagent_cancelled(&mut self, name: &str) {
-        let which = if name.is_empty() { "A subagent".to_owned() } else { format!("The subagent {name}") };
-        self.add(format!("{which} was interrupted by the user and has not finished its task."));
-    }
-
-    fn add(&mut self, line: String) {
+    pub(crate) fn add(&mut self, line: String) {
         self.lines.push_back(line);
         if self.lines.len() > KEPT {
             self.lines.pop_front();

@@ -178,3 +178,32 @@ fn a_state_that_changes_meanwhile_is_told_by_itself_before_its_parent() {
         &format!("its own state at {own:?}, its parent's at {mirrored:?}"),
     );
 }
+
+/// What its announcement said, which the resume held back, is older than what the resume tells.
+#[test]
+fn one_that_is_announced_under_a_resume_is_not_told_as_it_was() {
+    for version in [1, 2] {
+        let mut rig = Rig::running_with(version, &json!({"subagents": {}}));
+        rig.descendants = true;
+        rig.resume(false);
+        let activity = json!({"type": "subAgentActivity", "id": "start", "kind": "started", "agentThreadId": CHILD,
+            "agentPath": "/root/scout", "model": null, "reasoningEffort": null});
+        rig.notify("item/started", json!({"threadId": "T", "turnId": "A", "item": activity}));
+        rig.notify(
+            "turn/started",
+            json!({"threadId": CHILD, "turn": {"id": "CA", "rootTurnId": "A", "status": "inProgress"}}),
+        );
+        rig.ok("thread/list", json!({"data": [entry(CHILD, "T", "active")], "nextCursor": null}));
+        rig.ok("thread/resume", active());
+        rig.ok("thread/resume", thread(CHILD, "active"));
+        rig.pass(10, &json!([]));
+        rig.want(rig.answer("res").is_some(), "the resume is not answered");
+        let mirrored: Vec<_> = rig
+            .told
+            .iter()
+            .filter(|it| named(it))
+            .map(|it| &it["params"]["update"]["state"]["state"])
+            .collect();
+        rig.want(mirrored.last() == Some(&&json!("running")), &format!("told at last as {mirrored:?}"));
+    }
+}

@@ -242,6 +242,78 @@ fn the_model_is_told_that_its_subagent_was_cut_off() {
     rig.want(told.contains("The subagent scout (Ada) was interrupted by the user"), &told);
 }
 
+/// The session waits for its subagent, which the user cuts off.
+fn cut_off_while_awaited(version: u32) -> Rig {
+    let mut rig = Rig::running_with(version, &json!({"subagents": {}}));
+    works(&mut rig);
+    let wait = json!({"type": "collabAgentToolCall", "id": "wait", "tool": "wait", "status": "inProgress",
+        "receiverThreadIds": [], "agentsStates": {}, "prompt": null});
+    rig.notify("item/started", json!({"threadId": "T", "turnId": "A", "item": wait}));
+    rig.client(&json!({"method": "session/cancel", "params": {"sessionId": CHILD}}));
+    rig.call("turn/interrupt");
+    rig
+}
+
+const CUT_OFF: &str = "The subagent scout (Ada) was interrupted by the user";
+
+#[test]
+fn the_model_of_a_parent_that_waits_is_told_at_once_and_once() {
+    for version in [1, 2] {
+        let mut rig = cut_off_while_awaited(version);
+        let told = rig.call("thread/inject_items");
+        rig.want(told["params"]["threadId"] == "T", "another model is told");
+        rig.want(told["params"]["items"].to_string().contains(CUT_OFF), &told.to_string());
+        rig.codex(json!({"id": told["id"], "result": {}}));
+        // Cut off once.
+        rig.client(&json!({"method": "session/cancel", "params": {"sessionId": CHILD}}));
+        rig.prompt("p2");
+        let steer = rig.call("turn/steer");
+        rig.want(steer["params"].get("additionalContext").is_none(), "it is told again");
+    }
+}
+
+#[test]
+fn what_a_parent_that_waits_cannot_be_told_comes_with_the_next_prompt() {
+    for version in [1, 2] {
+        let mut rig = cut_off_while_awaited(version);
+        rig.err("thread/inject_items", "not now");
+        rig.prompt("p2");
+        let told = rig.call("turn/steer")["params"]["additionalContext"].to_string();
+        rig.want(told.contains(CUT_OFF), &told);
+
+        let mut rig = cut_off_while_awaited(version);
+        rig.dies();
+        rig.swept();
+        rig.prompt("p2");
+        rig.recovers();
+        let told = rig.call("turn/start")["params"]["additionalContext"].to_string();
+        rig.want(told.contains(CUT_OFF), &told);
+    }
+}
+
+/// What a question is about is shown, also when it had to wait for the session to come back.
+#[test]
+fn a_change_of_files_that_is_asked_about_under_a_resume_is_shown() {
+    let mut rig = Rig::running(1);
+    works(&mut rig);
+    let change = json!({"path": "/w/new.txt", "kind": {"type": "add"}, "diff": "by a subagent\n"});
+    let item = json!({"type": "fileChange", "id": "patch", "changes": [change], "status": "inProgress"});
+    rig.notify("item/started", json!({"threadId": CHILD, "turnId": "CA", "item": item}));
+    rig.resume(false);
+    let params = json!({"threadId": CHILD, "turnId": "CA", "itemId": "patch", "reason": null, "grantRoot": null,
+        "availableDecisions": ["accept", "cancel"]});
+    rig.codex(json!({"id": 7, "method": "item/fileChange/requestApproval", "params": params}));
+    rig.want(question(&rig).is_none(), "asked before the session is back");
+    rig.ok("thread/resume", active());
+    rig.pass(10, &json!([]));
+    let call = question(&rig).expect("it is asked")["params"]["toolCall"]["toolCallId"].clone();
+    let shows = |it: &Value| {
+        let update = &it["params"]["update"];
+        update["toolCallId"] == call && update["content"][0]["newText"] == "by a subagent\n"
+    };
+    rig.want(rig.place(shows).is_some(), "the change is not shown");
+}
+
 /// Its own session is told first, and its parent in the same words, though both are held back.
 #[test]
 fn a_child_that_appears_under_a_resume_is_told_in_order() {
@@ -250,10 +322,7 @@ fn a_child_that_appears_under_a_resume_is_told_in_order() {
     works(&mut rig);
     rig.want(!rig.told.iter().any(is_of_child), "told of before its session is back");
     rig.ok("thread/resume", active());
-    // It is loaded, and joined.
-    let mut child = active();
-    child["thread"]["id"] = json!(CHILD);
-    rig.ok("thread/resume", child);
+    rig.ok("thread/resume", thread(CHILD, "active"));
     rig.pass(10, &json!([]));
     let state = |it: &Value| {
         let update = &it["params"]["update"];

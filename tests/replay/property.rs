@@ -228,7 +228,9 @@ fn doing() -> impl Strategy<Value = Doing> {
         2 => nth.clone().prop_map(Doing::Ends),
         2 => nth.clone().prop_map(Doing::Asks),
         3 => nth.clone().prop_map(Doing::Rests),
-        1 => nth.prop_map(Doing::IsUnloaded),
+        1 => nth.clone().prop_map(Doing::IsUnloaded),
+        2 => nth.prop_map(Doing::IsAwaited),
+        2 => Just(Doing::IsAwaitedNoMore),
     ]
 }
 

@@ -8,6 +8,9 @@ use crate::thread::{Doing, Thread};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+#[path = "server/informed.rs"]
+mod informed;
+
 /// Milliseconds until an answer.
 const LATENCY: u64 = 1;
 
@@ -245,6 +248,7 @@ impl Server {
                 let result = service::answer(method, params);
                 self.answer(now, id, json!({ "result": result }));
             }
+            Some("thread/inject_items") => self.inform(now, id, params),
             Some(method) if self.parent_of(params).is_some() => {
                 let idx = self.parent_of(params).unwrap_or_default();
                 let child = params["threadId"].as_str().unwrap_or_default();

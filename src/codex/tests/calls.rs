@@ -182,6 +182,16 @@ fn a_prompt_goes_out_part_by_part() {
 }
 
 #[test]
+fn what_the_model_is_told_in_its_turn_is_worded_as_what_comes_with_a_prompt() {
+    let inform = CodexRequest::Inform { thread: thread(), text: "ended".to_owned() };
+    let content = json!([{"type": "input_text", "text": "<appserver-acp>ended</appserver-acp>"}]);
+    assert_eq!(
+        params(&inform),
+        json!({"threadId": "t", "items": [{"type": "message", "role": "developer", "content": content}]})
+    );
+}
+
+#[test]
 fn a_profile_takes_the_place_of_a_sandbox() {
     let choices =
         Choices { profile: Some("careful".into()), tier: Some("priority".into()), ..Choices::default() };

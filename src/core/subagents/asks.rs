@@ -78,7 +78,7 @@ impl Session {
     }
 
     pub(crate) fn withdraw_of_child(&mut self, cx: &mut Cx<'_>, child: &ThreadId) {
-        self.held_asks.retain(|(_, ask)| ask.thread() != Some(child));
+        self.held_asks.retain(|held| held.ask.thread() != Some(child));
         let is_its = |it: &Asker| it.thread == *child;
         let its = self.asks.iter().filter(|(_, ask)| ask.child.as_ref().is_some_and(is_its));
         for ask in its.map(|(ask, _)| *ask).collect::<Vec<_>>() {

@@ -5,7 +5,7 @@
 use crate::core::codex::{ItemKind, ToolItem};
 use crate::core::cx::{Cx, News};
 use crate::core::ids::{ItemId, SessionId, ThreadId, TurnId};
-use crate::core::session::Session;
+use crate::core::session::{Session, Tie};
 use crate::core::subagents::collab::{CollabAct, CollabCall};
 use crate::core::subagents::messages::Unmatched;
 use crate::core::turn::Front;
@@ -28,7 +28,7 @@ pub(crate) struct Lineage {
 pub(crate) struct Children {
     by_session: BTreeMap<SessionId, Child>,
     n_seen: u32,
-    /// Subagents that an open call waits for, by the call.
+    /// Subagents that an open call waits for, by the call. One of the newer tools names none.
     waits: BTreeMap<ItemId, Vec<SessionId>>,
 }
 
@@ -239,7 +239,7 @@ impl Session {
 
     /// A call that has to do with subagents begins: while it waits for some, they are in nobody's background.
     pub(crate) fn collab_started(&mut self, item: &ItemId, collab: &CollabCall) {
-        if collab.act == CollabAct::Waits && !collab.threads.is_empty() {
+        if collab.act == CollabAct::Waits {
             let awaited = collab.threads.iter().map(SessionId::of).collect();
             self.children.waits.insert(item.clone(), awaited);
         }
@@ -284,6 +284,11 @@ impl Session {
             self.turn_is(cx, turn.clone());
             self.turn_runs(cx);
         }
+    }
+
+    /// Whether its turn waits for subagents.
+    pub(crate) fn waits_for_subagents(&self) -> bool {
+        !self.children.waits.is_empty() && self.may_be_cut_off() && self.tie == Tie::Loaded
     }
 
     /// Whether a turn of it runs that nobody has cancelled.

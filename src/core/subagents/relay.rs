@@ -5,12 +5,13 @@
 use crate::core::Core;
 use crate::core::asked::CodexAsk;
 use crate::core::asks;
-use crate::core::codex::CodexRequest;
+use crate::core::codex::{CodexError, CodexReply, CodexRequest};
 use crate::core::cx::{Cx, News};
-use crate::core::effect::Effects;
+use crate::core::effect::{Anomaly, Effects};
 use crate::core::ids::{RequestId, SessionId, ThreadId, Tick};
 use crate::core::link::Purpose;
 use crate::core::session::Session;
+use crate::core::told::subagent_cancelled;
 
 impl Core {
     /// What happened in the families of sessions during this step, in order, until nothing is left.
@@ -49,6 +50,12 @@ impl Core {
                     News::Approved { thread, item } => {
                         let child = SessionId::of(&thread);
                         self.with(now, &child, out, |session, cx| session.approved(cx, &item));
+                    }
+                    News::Visits { root, thread, server, elicitation } => {
+                        // It is over with what the thread itself does, if it has a session.
+                        let child = SessionId::of(&thread);
+                        let its = if self.sessions.contains_key(&child) { child } else { root };
+                        self.with(now, &its, out, |session, _| session.visits_for(&server, elicitation));
                     }
                     News::Cancel { child } => self.cancel_session(now, &child, out),
                     News::Stop { child, item } => {
@@ -98,15 +105,47 @@ impl Core {
         }
     }
 
-    /// `session/cancel`. Codex tells nobody that a subagent was cut off: the model is told with its next turn (D14).
+    /// `session/cancel`. Codex tells nobody that a subagent was cut off: the model of a parent that waits is told at
+    /// once, for it would wait on; else it is told with the next prompt (D14).
     pub(in crate::core) fn cancel_session(&mut self, now: Tick, id: &SessionId, out: &mut Effects) {
         let lineage =
             self.sessions.get(id).filter(|it| it.may_be_cut_off()).and_then(|it| it.lineage.as_ref());
-        if let Some((parent, root)) = lineage.map(|lineage| (lineage.parent.clone(), lineage.root.clone())) {
-            let name = self.sessions.get(&parent).and_then(|it| it.child_name(id)).unwrap_or_default();
-            self.with(now, &root, out, |root, _| root.untold.subagent_cancelled(&name));
-        }
+        let kin = lineage.map(|lineage| (lineage.parent.clone(), lineage.root.clone()));
         self.with(now, id, out, |session, cx| session.cancel(cx));
+        let Some((parent, root)) = kin else { return };
+        let name = self.sessions.get(&parent).and_then(|it| it.child_name(id)).unwrap_or_default();
+        self.inform(parent, root, subagent_cancelled(&name), out);
+    }
+
+    /// Tells the model of a session that waits for its subagents.
+    fn inform(&mut self, session: SessionId, root: SessionId, line: String, out: &mut Effects) {
+        let waiting = self.sessions.get(&session).filter(|it| it.waits_for_subagents());
+        let Some(thread) = waiting.map(|it| it.thread.clone()) else {
+            return self.tell_with_next_prompt(&root, line);
+        };
+        let request = CodexRequest::Inform { thread, text: line.clone() };
+        self.link.call(Purpose::Inform { session, root, line }, request, out);
+    }
+
+    /// Codex takes nothing for subagents of the newer tools: the root may tell them.
+    pub(in crate::core) fn informed(
+        &mut self,
+        (session, root, line): (SessionId, SessionId, String),
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
+        let Err(CodexError { message, .. }) = result else { return };
+        out.anomaly(Anomaly::CodexRefused { method: "thread/inject_items", message });
+        if session == root {
+            return self.tell_with_next_prompt(&root, line);
+        }
+        self.inform(root.clone(), root, line, out);
+    }
+
+    pub(in crate::core) fn tell_with_next_prompt(&mut self, root: &SessionId, line: String) {
+        if let Some(root) = self.sessions.get_mut(root) {
+            root.untold.add(line);
+        }
     }
 
     /// The sessions of a tree, the deepest first.

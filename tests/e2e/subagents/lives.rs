@@ -1,10 +1,12 @@
 //! What ends a subagent and what does not, with both sets of tools: its parent's cancel, its own, a place that another
 //! takes, the death of the app-server. And what Codex does by itself, which is none.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use testkit::belief::Version;
-use testkit::model::{Call, Script, call, exec, say};
+use testkit::model::{Call, Request, Script, call, exec, found_text, say};
 
 use super::{newer, older, spawn, subagent, until_subagents};
 use crate::ends::kill_app_server;
@@ -52,49 +54,90 @@ async fn outlives_a_cancel_of_its_parent_with_the_newer_tools() {
     play_with(newer, async |stage| outlives_a_cancel_of_its_parent(stage, "collaboration").await).await;
 }
 
-/// A parent that waits for a subagent which is cancelled: how it goes on is Codex's affair, and that it was cut off the
-/// model is told with the next prompt.
-async fn cancelled_under_a_parent_that_waits(stage: &Stage, tools: &str) -> anyhow::Result<()> {
-    let client = stage.client(Casting::v2()).await?;
-    let session = stage.open(&client).await?;
-    let child =
-        Script::new().step(exec(forever("waited")).id("waited").yield_ms(600_000)).step(say("never said"));
-    let wait = call("wait_agent", json!({"timeout_ms": 10_000})).namespace("collaboration");
-    let script = match tools {
-        "collaboration" => Script::new().step(spawn(tools, &child)).step(wait).step(say("waited")),
-        _ => Script::new().step(spawn(tools, &child)).step(say("left")),
-    };
-    let turn = session.prompt(&script.prompt("spawn"));
-    let child = subagent(&client, &session).await?;
-    child.until_running("waited").await?;
-    child.cancel().await?;
-    let stop = |it: &Value| is_end(it).then(|| it["stopReason"].clone());
-    assert_eq!(child.update("end of the cancelled turn", 0, stop).await?, "cancelled");
-    child.until_dead().await?;
-    assert_eq!(session.finish(&turn).await?, "end_turn");
-    session.turn(&Script::new().step(say("I see.")).prompt("and?")).await?;
+/// The model of `thread` was told, in the turn that waited, that its subagent was cut off.
+fn ensure_told(stage: &Stage, thread: &str) -> anyhow::Result<()> {
     let requests = stage.model.requests();
-    let last =
-        requests.iter().rev().find(|it| it.thread.as_ref() == Some(&session.id)).context("a request")?;
-    ensure!(
-        last.body["input"].to_string().contains("was interrupted by the user and has not finished its task"),
-        "the model was not told: {}",
-        last.body["input"]
-    );
-    session.at_rest().await?;
-    child.at_rest().await?;
-    client.end().await?;
+    let its = |it: &&Request| it.thread.as_deref() == Some(thread);
+    let last = requests.iter().rev().find(its).context("a request")?;
+    let told = "was interrupted by the user and has not finished its task.";
+    let input = last.body["input"].to_string();
+    ensure!(input.matches(told).count() == 1, "the model was not told once: {input}");
     Ok(())
 }
 
-#[tokio::test]
-async fn cancelled_and_told_with_the_older_tools() {
-    play_with(older, async |stage| cancelled_under_a_parent_that_waits(stage, "multi_agent_v1").await).await;
+/// Waits until the parent does nothing but wait for its subagents.
+async fn until_waiting(session: &Session<'_>) -> anyhow::Result<()> {
+    let is_wait = |it: &Value| (it["name"] == "wait" && it["status"] == "in_progress").then_some(());
+    session.update("the wait", 0, is_wait).await
 }
 
+/// The older tools let a parent wait out its time for a subagent that is cut off; then its model is told.
+#[tokio::test]
+async fn cancelled_under_a_parent_that_waits_with_the_older_tools() {
+    play_with(older, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new()
+            .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+            .step(say("never said"));
+        let id = found_text(r#"agent_id\W+([0-9a-f-]{36})"#);
+        let wait = call("wait_agent", json!({"targets": [id], "timeout_ms": 10_000}));
+        let script = Script::new()
+            .step(spawn("multi_agent_v1", &child))
+            .step(wait.namespace("multi_agent_v1"))
+            .step(say("waited"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let child = subagent(&client, &session).await?;
+        child.until_running("waited").await?;
+        until_waiting(&session).await?;
+        child.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        child.until_dead().await?;
+        session.at_rest().await?;
+        child.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// With the newer tools the wait ends at once, however long it was meant to be.
 #[tokio::test]
 async fn cancelled_under_a_parent_that_waits_with_the_newer_tools() {
-    play_with(newer, async |stage| cancelled_under_a_parent_that_waits(stage, "collaboration").await).await;
+    play_with(newer, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let child = Script::new()
+            .step(exec(forever("waited")).id("waited").yield_ms(600_000))
+            .step(say("never said"));
+        let wait = call("wait_agent", json!({"timeout_ms": 600_000})).namespace("collaboration");
+        let script = Script::new().step(spawn("collaboration", &child)).step(wait).step(say("waited"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let child = subagent(&client, &session).await?;
+        child.until_running("waited").await?;
+        until_waiting(&session).await?;
+        child.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        child.until_dead().await?;
+        // It is nothing that anybody said, live or in the history.
+        session.turn(&Script::new().step(say("I see.")).prompt("and?")).await?;
+        ensure_told(stage, &session.id)?;
+        client
+            .call("resume", json!({"sessionId": session.id, "cwd": stage.home.workspace(), "replay": true}))
+            .await?;
+        let said = |it: &Seen| {
+            let updates = it.updates(&session.id, 0).map(|(_, it)| it);
+            updates.filter(|it| it.to_string().contains("was interrupted by the user")).count()
+        };
+        assert_eq!(client.look(said), 0, "it is shown");
+        session.at_rest().await?;
+        child.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
 }
 
 /// Deleting a session ends its subagents first, and verified, and they are gone with it.
@@ -164,6 +207,40 @@ async fn unloaded_because_there_are_too_many() {
         until_subagents(&session, &[]).await?;
         session.at_rest().await?;
         first.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// With the older tools one too many is refused, and nothing is lost for it.
+#[tokio::test]
+async fn one_too_many_of_the_older_tools_is_refused() {
+    play_with(older, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        for n in 1..=7 {
+            let child = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("left it"));
+            let spawn = spawn("multi_agent_v1", &child).id(&format!("spawn-{n}"));
+            session.turn(&Script::new().step(spawn).step(say("ok")).prompt("go")).await?;
+        }
+        for n in 1..=6 {
+            assert_eq!(session.final_status(&format!("spawn-{n}")).await?, "completed");
+        }
+        assert_eq!(session.final_status("spawn-7").await?, "failed");
+        let children = client.look(|it| it.belief.subagents());
+        assert_eq!(children.len(), 6);
+        let children: Vec<_> = children.into_iter().map(|id| Session { client: &client, id }).collect();
+        for child in &children {
+            child.update("end of its turn", 0, |it| is_end(it).then_some(())).await?;
+            child.until_listed(&["dev"]).await?;
+        }
+        let listed: BTreeSet<String> = client.look(|it| it.belief.listed(&session.id)).into_iter().collect();
+        assert_eq!(listed, children.iter().map(|it| format!("subagent:{}", it.id)).collect());
+        session.close().await?;
+        for child in &children {
+            child.until_dead().await?;
+        }
         client.end().await?;
         Ok(())
     })
@@ -345,6 +422,38 @@ async fn a_change_of_files_is_put_in_the_session_at_the_top() {
         client.call("release", json!({"kind": "allow_once"})).await?;
         stage.file("new.txt").await?;
         session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Codex takes nothing for the model of a subagent: that of the root is told, which can tell it.
+#[tokio::test]
+async fn cancelled_under_a_subagent_that_waits() {
+    let code = |config: testkit::home::Config| config.model("gpt-6.2-sol");
+    play_with(code, async |stage| {
+        let client = stage.client(Casting::v2()).await?;
+        let session = stage.open(&client).await?;
+        let leaf =
+            Script::new().step(exec(forever("leaf")).yield_ms(600_000).in_code()).step(say("never said"));
+        let wait = || call("wait_agent", json!({"timeout_ms": 600_000})).namespace("collaboration");
+        let middle = Script::new().step(spawn("collaboration", &leaf)).step(wait()).step(say("never said"));
+        let script =
+            Script::new().step(spawn("collaboration", &middle)).step(wait()).step(say("root goes on"));
+        let turn = session.prompt(&script.prompt("spawn"));
+        let middle = subagent(&client, &session).await?;
+        let leaf = subagent(&client, &middle).await?;
+        leaf.until_announced(0, 1).await?;
+        until_waiting(&middle).await?;
+        until_waiting(&session).await?;
+        leaf.cancel().await?;
+        assert_eq!(session.finish(&turn).await?, "end_turn");
+        ensure_told(stage, &session.id)?;
+        leaf.until_dead().await?;
+        // It waits on, and is ended with its session.
+        until_subagents(&session, &[&middle]).await?;
+        session.close().await?;
         client.end().await?;
         Ok(())
     })

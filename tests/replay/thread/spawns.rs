@@ -23,6 +23,10 @@ pub(crate) enum Doing {
     Rests(usize),
     /// Codex takes it out of its memory.
     IsUnloaded(usize),
+    /// The thread waits for it by name, as with the older tools; beside other such waits.
+    IsAwaited(usize),
+    /// The newest of them is over.
+    IsAwaitedNoMore,
 }
 
 /// Those that were started, and how many things they did.
@@ -30,6 +34,8 @@ pub(crate) enum Doing {
 pub(super) struct Started {
     ids: Vec<String>,
     n: i64,
+    /// Waits of the thread, with the turn that they are in.
+    waits: Vec<(String, Value)>,
 }
 
 impl Thread {
@@ -94,6 +100,23 @@ impl Thread {
                 }
                 Some((_, Some(_))) | None => Vec::new(),
             },
+            Doing::IsAwaited(nth) => {
+                let (Some((id, _)), Some(turn)) = (self.of_started(nth), self.turn.clone()) else {
+                    return Vec::new();
+                };
+                let wait = wait(&format!("wait-{n}-{}", self.id), &id, "inProgress");
+                self.started.waits.push((turn.clone(), wait.clone()));
+                vec![(0, line(&self.id, "item/started", json!({"turnId": turn, "item": wait})))]
+            }
+            Doing::IsAwaitedNoMore => {
+                let Some((turn, mut wait)) = self.started.waits.pop() else { return Vec::new() };
+                // Codex says no more of what was open when its turn was over.
+                if self.turn.as_ref() != Some(&turn) || !self.loaded {
+                    return Vec::new();
+                }
+                wait["status"] = json!("completed");
+                vec![(0, line(&self.id, "item/completed", json!({"turnId": turn, "item": wait})))]
+            }
         }
     }
 
@@ -136,6 +159,11 @@ impl Thread {
             (after + 1, line(child, "turn/started", json!({"turn": turn}))),
         ]
     }
+}
+
+fn wait(id: &str, child: &str, status: &str) -> Value {
+    json!({"type": "collabAgentToolCall", "id": id, "tool": "wait", "status": status, "senderThreadId": null,
+        "receiverThreadIds": [child], "agentsStates": {}, "prompt": null, "model": null, "reasoningEffort": null})
 }
 
 fn command(n: i64, thread: &str, process: Option<i64>, status: &str) -> Value {

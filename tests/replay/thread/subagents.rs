@@ -14,6 +14,12 @@ impl Thread {
         self.subagents.has(thread)
     }
 
+    /// Whether the thread that is named, itself or a child, is in Codex's memory.
+    pub(crate) fn is_loaded(&self, params: &Value) -> bool {
+        let id = params["threadId"].as_str().unwrap_or_default();
+        if id == self.id { self.loaded } else { self.subagents.turn_of(id).is_some() }
+    }
+
     /// Items of the commands that run in a child.
     pub(crate) fn live_in_child(&self, thread: &str) -> Option<BTreeSet<String>> {
         self.subagents.live(thread)
