@@ -180,6 +180,7 @@ fn opened(wire: WireOpened<'_>) -> CodexReply {
     CodexReply::ThreadOpened(ThreadOpened {
         title: title(&wire.thread),
         keeping: keeping(&wire.thread),
+        parent: wire.thread.source.and_then(parent),
         active: wire.thread.status.is_some_and(|it| it.kind == "active"),
         turn,
         over: newest.filter(|it| !it.runs()).map(|it| Box::new((it.id(), it.end()))),
@@ -265,10 +266,17 @@ struct WireSpawn {
 }
 
 // Any other kind of source has no parent whose user it works for.
+fn spawn(source: &RawValue) -> Option<WireSpawn> {
+    let sub_agent = decode_json::<WireSource<'_>>(source).ok()?.sub_agent?;
+    decode_json::<WireSubAgent>(sub_agent).ok()?.thread_spawn
+}
+
+fn parent(source: &RawValue) -> Option<ThreadId> {
+    spawn(source).map(|it| ThreadId::new(it.parent_thread_id))
+}
+
 fn descent(wire: WireDescent<'_>) -> Descent {
-    let source = wire.source.and_then(|it| decode_json::<WireSource<'_>>(it).ok()?.sub_agent);
-    let spawn = source.and_then(|it| decode_json::<WireSubAgent>(it).ok()?.thread_spawn);
-    let (parent, path, nickname) = match spawn {
+    let (parent, path, nickname) = match wire.source.and_then(spawn) {
         Some(it) => (Some(ThreadId::new(it.parent_thread_id)), it.agent_path, it.agent_nickname),
         None => (None, None, None),
     };

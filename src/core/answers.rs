@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::ids::{CodexCallId, RequestId, SessionId, ThreadId, Tick};
 use super::leaving::Loss;
 use super::link::Purpose;
-use super::opening::open_failure;
+use super::opening::{of_subagent, open_failure};
 use super::request::{Place, Ticket};
 use super::session::{History, Session};
 use super::shelf::found_out;
@@ -290,6 +290,13 @@ impl Core {
             return self.forget_thread(&self.renewals.thread(id), &result, out);
         };
         let error = match thread_opened(result) {
+            Ok(ThreadOpened { thread, parent: Some(parent), .. }) => {
+                self.link.call(Purpose::Parting, CodexRequest::Unsubscribe { thread }, out);
+                if let Some(ticket) = resuming.ticket {
+                    out.refuse(ticket, of_subagent(id, Some(&SessionId::of(&parent))));
+                }
+                return self.staying.push(id.clone());
+            }
             Ok(opened) => {
                 self.subagents.opened(&opened.thread);
                 let (sessions, mut cx) = self.split(now, out);

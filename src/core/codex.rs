@@ -260,6 +260,8 @@ pub enum CodexReply {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadOpened {
     pub thread: ThreadId,
+    /// The thread whose subagent it is.
+    pub parent: Option<ThreadId>,
     pub cwd: String,
     pub title: Option<String>,
     pub holds: Holds,

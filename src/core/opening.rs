@@ -348,9 +348,19 @@ pub(crate) fn open_failure(method: &'static str, session: Option<&SessionId>, er
         Failure::Archived(session)
     } else if says("thread-store internal error") || says("history lineage") {
         Failure::Damaged { session, cause: error.message.clone() }
+    } else if says("cannot resume an unloaded multi-agent") {
+        of_subagent(&session, None)
     } else {
         refusal(method, error)
     }
+}
+
+/// A subagent is opened by opening the session that it works for, as far as that is known.
+pub(crate) fn of_subagent(session: &SessionId, parent: Option<&SessionId>) -> Failure {
+    let which = parent.map_or("that session".to_owned(), SessionId::to_string);
+    Failure::InvalidParams(format!(
+        "{session} is the session of a subagent, which comes back with that of its parent: open {which}"
+    ))
 }
 
 /// Whether some process writes the thread.

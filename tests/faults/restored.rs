@@ -207,3 +207,28 @@ fn one_that_is_announced_under_a_resume_is_not_told_as_it_was() {
         rig.want(mirrored.last() == Some(&&json!("running")), &format!("told at last as {mirrored:?}"));
     }
 }
+
+/// It comes back with its parent, and by itself it would be a session that nobody lists.
+#[test]
+fn a_subagent_is_not_opened_by_itself() {
+    for version in [1, 2] {
+        let mut rig = Rig::new(version);
+        rig.resume(false);
+        let mut answer = idle();
+        answer["thread"]["source"] = entry("T", "P", "idle")["source"].clone();
+        rig.ok("thread/resume", answer);
+        let error = rig.answer("res").expect("it is answered")["error"].clone();
+        rig.want(error["code"] == -32602, &format!("answered with {error}"));
+        rig.want(error["message"].to_string().contains("open P"), "it does not say what to do");
+        rig.want(rig.is_called("thread/unsubscribe"), "its thread is kept");
+        // Of the newer tools Codex itself refuses it.
+        let mut rig = Rig::new(version);
+        rig.resume(false);
+        rig.err("thread/resume", "cannot resume an unloaded multi-agent v2 sub-agent through its parent");
+        let error = rig.answer("res").expect("it is answered")["error"].clone();
+        rig.want(error["code"] == -32602, &format!("answered with {error}"));
+        // Nothing is open.
+        rig.prompt("p1");
+        rig.want(rig.answer("p1").expect("it is answered")["error"]["code"] == -32002, "it is open");
+    }
+}

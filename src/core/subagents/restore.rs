@@ -323,6 +323,7 @@ impl Core {
         let place = Place { cwd: cwd.unwrap_or_else(|| above.place.cwd.clone()), ..Place::default() };
         let opened = ThreadOpened {
             thread: thread.clone(),
+            parent: Some(parent.thread()),
             cwd: place.cwd.clone(),
             title: None,
             holds: Holds::default(),

@@ -66,6 +66,13 @@ async fn by_another_process(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     client.end().await?;
 
     let client = stage.client(Casting::v2()).await?;
+    let params = json!({"sessionId": child_id, "cwd": stage.home.workspace(), "mcpServers": []});
+    let alone = client.call("request", json!({"method": "session/resume", "params": params})).await;
+    let refusal = alone.expect_err("a subagent is not opened by itself").to_string();
+    ensure!(
+        refusal.contains("-32602") && refusal.contains("comes back with that of its parent"),
+        "{refusal}"
+    );
     let session = come_back(stage, &client, &id).await?;
     let child = Session { client: &client, id: child_id };
     assert_eq!(keys(&shown(&session)), keys(&of_root));
