@@ -52,6 +52,8 @@ pub(crate) struct Turn {
     pub(crate) outages: Outages,
     /// Last error that Codex will not retry.
     pub(crate) error: Option<Fault>,
+    /// It ended with its app-server, whose loss is told as that.
+    pub(crate) is_lost: bool,
     /// v1 prompts that are answered at its end.
     pub(crate) waiting: Vec<Ticket>,
     /// Codex started it by itself, and no message is in it.
@@ -73,6 +75,7 @@ impl Turn {
             no_steering: false,
             outages: Outages::default(),
             error: None,
+            is_lost: false,
             waiting,
             unprompted: false,
             is_silent: false,
@@ -262,6 +265,7 @@ impl Session {
             self.report_error(cx, error);
         } else {
             self.report_silence(cx, &turn, &stop);
+            self.report_failure(cx, &turn, &stop);
         }
         if let Some(id) = &turn.id {
             self.over = Some((id.clone(), stop.clone()));
