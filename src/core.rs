@@ -15,6 +15,7 @@ mod barred;
 mod beginning;
 mod catching_up;
 mod choices;
+mod choosing;
 pub mod codex;
 mod commands;
 mod cx;
@@ -90,6 +91,7 @@ mod turn;
 pub mod update;
 pub mod vitals;
 mod waking;
+mod warnings;
 mod watching;
 mod withdrawal;
 

@@ -6,6 +6,8 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
+#[path = "faults/choices.rs"]
+mod choices;
 #[path = "faults/commands.rs"]
 mod commands;
 #[path = "faults/connected.rs"]

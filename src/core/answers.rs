@@ -149,7 +149,7 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
             }
             Purpose::Settings { session, choices } => {
-                self.with(now, &session, out, |session, cx| session.settings_told(cx, choices, result));
+                self.with(now, &session, out, |session, cx| session.choices_told(cx, choices, result));
             }
             Purpose::Begin { session, key } => {
                 self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));
