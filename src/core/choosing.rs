@@ -24,6 +24,7 @@ impl Session {
         if choices == Choices::default() {
             return;
         }
+        self.chosen.tell(choices.clone());
         let purpose = Purpose::Settings { session: self.id.clone(), choices: choices.clone() };
         let thread = self.thread.clone();
         cx.link.call(purpose, CodexRequest::SettingsUpdate { thread, choices }, cx.out);

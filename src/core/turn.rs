@@ -119,6 +119,7 @@ impl Session {
     /// A turn runs: Codex started it, or answered that our prompt went to it.
     pub(crate) fn turn_is(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
         self.idle_since = None;
+        self.chosen.turn_begins();
         // A turn of the thread reaches us, so it is loaded.
         if self.tie == Tie::Unloaded {
             self.tie = Tie::Loaded;

@@ -82,3 +82,36 @@ fn what_codex_does_not_take_is_said_and_told_with_the_next_prompt() {
         rig.want(is_told, "it is still to be told");
     }
 }
+
+/// Two choices in a row: what Codex says of the first is from before the second.
+#[test]
+fn what_codex_says_of_a_former_choice_takes_no_later_one_back() {
+    let settings = |sandbox: &str, mode: &str| {
+        let approval = if sandbox == "readOnly" { "on-request" } else { "never" };
+        let collaboration = json!({"mode": mode, "settings": {"model": "m"}});
+        json!({"threadSettings": {"cwd": "/w", "model": "m", "approvalPolicy": approval,
+            "sandboxPolicy": {"type": sandbox}, "collaborationMode": collaboration}})
+    };
+    let of = |rig: &Rig, id: &str| {
+        let options = rig.updates().rfind(|it| it["sessionUpdate"] == "config_option_update").cloned();
+        let options = options.map(|it| it["configOptions"].clone()).unwrap_or_default();
+        let its = options.as_array().into_iter().flatten().find(|it| it["configId"] == id || it["id"] == id);
+        its.map(|it| it["currentValue"].clone()).unwrap_or_default()
+    };
+    for version in [1, 2] {
+        let mut rig = Rig::open(version);
+        rig.notify("thread/goal/updated", json!({"turnId": null, "goal": goal("active")}));
+        rig.set_mode("read-only");
+        let params =
+            json!({"sessionId": SESSION, "configId": "collaboration", "type": "id", "value": "plan"});
+        rig.request("plan", "session/set_config_option", params);
+        rig.want(rig.n_calls(TOLD) == 2, "each at once");
+        let from = rig.updates().count();
+        rig.notify("thread/settings/updated", settings("readOnly", "default"));
+        rig.notify("thread/settings/updated", settings("readOnly", "plan"));
+        rig.want(rig.updates().count() == from, "nothing of it is news");
+        // Then somebody else chooses.
+        rig.notify("thread/settings/updated", settings("dangerFullAccess", "default"));
+        rig.want(of(&rig, "mode") == "full-access" && of(&rig, "collaboration") == "default", "that is news");
+    }
+}
