@@ -20,6 +20,7 @@ pub mod codex;
 mod commands;
 mod cx;
 mod dispatch;
+mod early;
 pub mod effect;
 mod ends;
 mod events;
@@ -144,6 +145,8 @@ pub struct Core {
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
+    /// Words about threads that are being opened.
+    early: early::Early,
     sweeper: Sweeper,
     /// App-servers whose sweep is not over, and why they ended.
     losses: BTreeMap<Generation, failure::Failure>,
@@ -184,6 +187,7 @@ impl Core {
             shelving: BTreeMap::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
+            early: early::Early::default(),
             sweeper: Sweeper::default(),
             losses: BTreeMap::new(),
             leaving: None,

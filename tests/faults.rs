@@ -14,6 +14,8 @@ mod commands;
 mod connected;
 #[path = "faults/deaths.rs"]
 mod deaths;
+#[path = "faults/early.rs"]
+mod early;
 #[path = "faults/hangs.rs"]
 mod hangs;
 #[path = "faults/losses.rs"]

@@ -11,6 +11,7 @@ const EARLY_NOTICES: usize = 8;
 
 impl Core {
     pub(super) fn event(&mut self, now: Tick, event: Event, out: &mut Effects) {
+        let Some(event) = self.keep_early(event) else { return };
         let Some(event) = self.hold_back(now, event, out) else { return };
         match event {
             Event::ThreadStatus { thread, status } => match status {
