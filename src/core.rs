@@ -15,10 +15,12 @@ mod barred;
 mod beginning;
 mod catching_up;
 mod choices;
+mod choosing;
 pub mod codex;
 mod commands;
 mod cx;
 mod dispatch;
+mod early;
 pub mod effect;
 mod ends;
 mod events;
@@ -90,6 +92,7 @@ mod turn;
 pub mod update;
 pub mod vitals;
 mod waking;
+mod warnings;
 mod watching;
 mod withdrawal;
 
@@ -142,6 +145,8 @@ pub struct Core {
     unanswered: Vec<(Ticket, SessionId)>,
     /// Notices for everybody that came before any session.
     early_notices: Vec<(Severity, String, Option<String>)>,
+    /// Words about threads that are being opened.
+    early: early::Early,
     sweeper: Sweeper,
     /// App-servers whose sweep is not over, and why they ended.
     losses: BTreeMap<Generation, failure::Failure>,
@@ -182,6 +187,7 @@ impl Core {
             shelving: BTreeMap::new(),
             unanswered: Vec::new(),
             early_notices: Vec::new(),
+            early: early::Early::default(),
             sweeper: Sweeper::default(),
             losses: BTreeMap::new(),
             leaving: None,

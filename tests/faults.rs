@@ -6,12 +6,16 @@
 mod approvals;
 #[path = "faults/cancels.rs"]
 mod cancels;
+#[path = "faults/choices.rs"]
+mod choices;
 #[path = "faults/commands.rs"]
 mod commands;
 #[path = "faults/connected.rs"]
 mod connected;
 #[path = "faults/deaths.rs"]
 mod deaths;
+#[path = "faults/early.rs"]
+mod early;
 #[path = "faults/hangs.rs"]
 mod hangs;
 #[path = "faults/kin.rs"]

@@ -39,6 +39,20 @@ impl Core {
         let Some(purpose) = self.link.answered(call) else {
             return out.anomaly(Anomaly::UnknownAnswer { what: "answer of codex" });
         };
+        let opens = purpose.opens();
+        self.answered_for(now, purpose, result, out);
+        if opens {
+            self.tell_early(now, out);
+        }
+    }
+
+    fn answered_for(
+        &mut self,
+        now: Tick,
+        purpose: Purpose,
+        result: Result<CodexReply, CodexError>,
+        out: &mut Effects,
+    ) {
         match purpose {
             Purpose::Initialize => self.initialized(now, result, out),
             Purpose::Models => self.models_page(now, result, out),
@@ -150,7 +164,7 @@ impl Core {
                 self.with(now, &session, out, |session, cx| session.local_told(cx, &key, question, result));
             }
             Purpose::Settings { session, choices } => {
-                self.with(now, &session, out, |session, cx| session.settings_told(cx, choices, result));
+                self.with(now, &session, out, |session, cx| session.choices_told(cx, choices, result));
             }
             Purpose::Begin { session, key } => {
                 self.with(now, &session, out, |session, cx| session.begin_answered(cx, &key, result));

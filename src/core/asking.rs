@@ -97,9 +97,13 @@ impl Session {
             }
             Task::Goal(GoalAct::Show) => vec![(Question::Goal, CodexRequest::GoalGet { thread })],
             Task::Goal(GoalAct::Set(objective)) => {
+                self.tell_choices(cx);
                 vec![(Question::GoalChange, goal(Some(objective.clone())))]
             }
-            Task::Goal(GoalAct::Resume) => vec![(Question::GoalChange, goal(None))],
+            Task::Goal(GoalAct::Resume) => {
+                self.tell_choices(cx);
+                vec![(Question::GoalChange, goal(None))]
+            }
             Task::Goal(GoalAct::Pause) => vec![(Question::GoalChange, CodexRequest::GoalPause { thread })],
             Task::Goal(GoalAct::Clear) => match self.standing_item(|it| matches!(it.kind, Kind::Goal(_))) {
                 // As if its call were cancelled: its turn ends too.
@@ -338,6 +342,7 @@ impl Session {
             }
             let options = self.chosen.list(cx.models);
             self.emit(cx, Update::Options(options));
+            self.choice_made(cx);
         }
         let options = self.chosen.list(cx.models);
         let Some(option) = options.iter().find(|option| option.id == id) else { return String::new() };
@@ -383,6 +388,7 @@ impl Session {
         self.chosen.collaborate(mode);
         let options = self.chosen.list(cx.models);
         self.emit(cx, Update::Options(options));
+        self.choice_made(cx);
     }
 }
 

@@ -4,7 +4,6 @@
 use super::asking::refused;
 use super::codex::{Choices, CodexError, CodexReply, CodexRequest, TurnEnd};
 use super::cx::Cx;
-use super::effect::Anomaly;
 use super::fault::Fault;
 use super::ids::{MessageId, PromptKey, TurnId};
 use super::inquiry::{Inquiry, Told};
@@ -126,29 +125,9 @@ impl Session {
         let waiting = self.locals.hand_over(key).into_iter().collect();
         self.own = Some(own);
         self.front = Front::Starting { cancelled: false, waiting, choices: Choices::default() };
-        let choices = self.chosen.take_fresh();
-        // Only a turn that answers a message takes them along.
-        if choices != Choices::default() {
-            let purpose = Purpose::Settings { session: self.id.clone(), choices: choices.clone() };
-            let thread = self.thread.clone();
-            cx.link.call(purpose, CodexRequest::SettingsUpdate { thread, choices }, cx.out);
-        }
+        self.tell_choices(cx);
         let purpose = Purpose::Begin { session: self.id.clone(), key: key.clone() };
         cx.link.call(purpose, CodexRequest::Inquiry(inquiry), cx.out);
-    }
-
-    /// Codex took what was chosen, or did not: then the next turn is told.
-    pub(crate) fn settings_told(
-        &mut self,
-        cx: &mut Cx<'_>,
-        choices: Choices,
-        result: Result<CodexReply, CodexError>,
-    ) {
-        if let Err(error) = result {
-            self.chosen.give_back(choices);
-            let method = "thread/settings/update";
-            cx.out.anomaly(Anomaly::CodexRefused { method, message: error.message });
-        }
     }
 
     /// Codex answered: a review has the name of its turn by that, a compaction gets it later.

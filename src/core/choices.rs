@@ -23,13 +23,16 @@ pub(crate) struct Chosen {
     fresh: Choices,
     /// The collaboration mode was chosen since.
     is_mode_fresh: bool,
+    /// Told before a turn that Codex begins. Until it says that this holds, what it says of it is from before.
+    told: Choices,
 }
 
 impl Chosen {
     pub(crate) fn of(thread: &ThreadOpened) -> Self {
         let mut holds = thread.holds.clone();
         holds.collaboration.get_or_insert_default();
-        Self { holds, profiles: Vec::new(), wake: false, fresh: Choices::default(), is_mode_fresh: false }
+        let (fresh, told) = (Choices::default(), Choices::default());
+        Self { holds, profiles: Vec::new(), wake: false, fresh, is_mode_fresh: false, told }
     }
 
     /// The thread was loaded again; what was chosen since the last turn still holds.
@@ -37,6 +40,7 @@ impl Chosen {
         // One that says nothing, as a new one does, may not know the mode.
         let is_default = self.collaboration() == CollaborationMode::Default;
         self.is_mode_fresh |= thread.holds.collaboration.is_none() && !is_default;
+        self.told = Choices::default();
         self.learn(&thread.holds);
     }
 
@@ -58,23 +62,54 @@ impl Chosen {
             self.holds.rules.clone_from(&told.rules);
         }
         let before = self.holds.clone();
-        if self.fresh.model.is_none() {
+        self.confirmed(told);
+        if self.fresh.model.is_none() && self.told.model.is_none() {
             self.holds.model.clone_from(&told.model);
         }
-        if self.fresh.effort.is_none() {
+        if self.fresh.effort.is_none() && self.told.effort.is_none() {
             self.holds.effort.clone_from(&told.effort);
         }
-        if self.fresh.tier.is_none() {
+        if self.fresh.tier.is_none() && self.told.tier.is_none() {
             self.holds.tier.clone_from(&told.tier);
         }
-        if self.fresh.preset.is_none() && self.fresh.profile.is_none() {
+        let is_mode_under_way = self.told.preset.is_some() || self.told.profile.is_some();
+        if self.fresh.preset.is_none() && self.fresh.profile.is_none() && !is_mode_under_way {
             self.holds.preset = told.preset;
             self.holds.profile.clone_from(&told.profile);
         }
-        if !self.is_mode_fresh {
+        if !self.is_mode_fresh && self.told.collaboration.is_none() {
             self.holds.collaboration = told.collaboration.or(self.holds.collaboration);
         }
         before != self.holds
+    }
+
+    /// Codex says that some of what it was told holds.
+    fn confirmed(&mut self, holds: &Holds) {
+        let told = &mut self.told;
+        told.model.take_if(|it| *it == holds.model);
+        told.effort.take_if(|it| holds.effort.as_ref() == Some(it));
+        told.tier.take_if(|it| holds.tier.as_ref() == Some(it));
+        told.preset.take_if(|it| holds.preset == Some(*it));
+        told.profile.take_if(|it| holds.profile.as_ref() == Some(it));
+        told.collaboration.take_if(|it| holds.collaboration == Some(it.mode));
+    }
+
+    /// Codex is being told of these.
+    pub(crate) fn tell(&mut self, choices: Choices) {
+        let told = &mut self.told;
+        told.model = choices.model.or(told.model.take());
+        told.effort = choices.effort.or(told.effort.take());
+        told.tier = choices.tier.or(told.tier.take());
+        // One is in the place of the other.
+        if choices.preset.is_some() || choices.profile.is_some() {
+            (told.preset, told.profile) = (choices.preset, choices.profile);
+        }
+        told.collaboration = choices.collaboration.or(told.collaboration.take());
+    }
+
+    /// A turn begins: what Codex says from here on is how it is.
+    pub(crate) fn turn_begins(&mut self) {
+        self.told = Choices::default();
     }
 
     /// These profiles can be chosen. Returns whether anything shown changed.
@@ -124,6 +159,7 @@ impl Chosen {
 
     /// The turn was not started: its choices are still to be told.
     pub(crate) fn give_back(&mut self, choices: Choices) {
+        self.told = Choices::default();
         self.fresh.model = self.fresh.model.take().or(choices.model);
         self.fresh.effort = self.fresh.effort.take().or(choices.effort);
         self.fresh.tier = self.fresh.tier.take().or(choices.tier);

@@ -447,7 +447,13 @@ pub enum Event {
         fault: Fault,
         will_retry: bool,
     },
-    /// Something for people; `thread: None` concerns all.
+    /// A warning of what holds until somebody mends it: Codex repeats it. `thread: None` concerns all.
+    Warning {
+        thread: Option<ThreadId>,
+        title: String,
+        description: Option<String>,
+    },
+    /// Something for people that happened now; `thread: None` concerns all.
     Notice {
         thread: Option<ThreadId>,
         severity: Severity,

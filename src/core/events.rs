@@ -11,6 +11,7 @@ const EARLY_NOTICES: usize = 8;
 
 impl Core {
     pub(super) fn event(&mut self, now: Tick, event: Event, out: &mut Effects) {
+        let Some(event) = self.keep_early(event) else { return };
         let Some(event) = self.hold_back(now, event, out) else { return };
         match event {
             Event::ThreadStatus { thread, status } => match status {
@@ -135,6 +136,12 @@ impl Core {
                     out,
                 );
             }
+            Event::Warning { thread: Some(thread), title, description } => {
+                self.on(now, &thread, out, "warning", |session, cx| session.warned(cx, title, description));
+            }
+            Event::Warning { thread: None, title, description } => {
+                self.warn_all(now, title, description, out)
+            }
             Event::Notice { thread: Some(thread), severity, title, description } => {
                 self.on(now, &thread, out, "notice", |session, cx| {
                     session.notice(cx, severity, title, description)
@@ -172,6 +179,16 @@ impl Core {
             }
             Event::Ignored { .. } => {}
             Event::Unmapped { method } => out.anomaly(Anomaly::Unmapped { method }),
+        }
+    }
+
+    fn warn_all(&mut self, now: Tick, title: String, description: Option<String>, out: &mut Effects) {
+        if self.sessions.is_empty() {
+            return self.tell_all(now, Severity::Warning, title, description, out);
+        }
+        let (sessions, mut cx) = self.split(now, out);
+        for session in sessions.values_mut().filter(|it| it.lineage.is_none()) {
+            session.warned(&mut cx, title.clone(), description.clone());
         }
     }
 

@@ -111,6 +111,7 @@ impl Core {
             out.refuse(ticket, failure.clone());
         }
         self.subagents.lost();
+        self.forget_early();
         // The next one may have another configuration.
         self.profiles = Profiles::default();
         if self.link.address().is_some() {

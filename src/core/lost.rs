@@ -66,6 +66,7 @@ impl Session {
         self.lose_standing(cx, "The codex app-server ended; told again when the thread is loaded again.");
         self.tie = Tie::Unloaded;
         if let Front::Active(turn) = &mut self.front {
+            turn.is_lost = turn.ended.is_none();
             turn.ended.get_or_insert_with(|| TurnEnd::Failed(Fault::plain(failure.to_string())));
             self.finish_turn(cx);
         }

@@ -1,8 +1,10 @@
 //! What a person has to be told of a turn beside its content: an outage of the model, one line when it begins
-//! and one when it is over; an error that ends nothing; that there is no answer.
+//! and one when it is over; an error that ends nothing; that there is no answer; in
+//! v1 the failure of a turn that nobody waits for.
 
 use super::cx::Cx;
 use super::fault::Fault;
+use super::request::Version;
 use super::session::Session;
 use super::turn::{Front, Turn};
 use super::update::{Severity, StopReason, Update};
@@ -48,6 +50,15 @@ impl Session {
             let advice =
                 "The model said nothing and did nothing that can be shown. Ask again, or in other words.";
             self.notice(cx, Severity::Info, title, Some(advice.to_owned()));
+        }
+    }
+
+    /// v1: a turn that no prompt waits for has failed, and no answer would say so.
+    pub(crate) fn report_failure(&mut self, cx: &mut Cx<'_>, turn: &Turn, stop: &StopReason) {
+        let is_told_by_state = cx.version() == Version::V2 || self.lineage.is_some();
+        let is_told = is_told_by_state || turn.is_lost || !turn.waiting.is_empty();
+        if let (StopReason::Error(fault), false) = (stop, is_told) {
+            self.notice(cx, Severity::Error, "The turn failed".to_owned(), Some(fault.to_string()));
         }
     }
 

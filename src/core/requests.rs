@@ -77,6 +77,7 @@ impl Core {
                         if cx.version() == Version::V1 {
                             it.emit(&mut cx, Update::Options(options));
                         }
+                        it.choice_made(&mut cx);
                     }
                     Err(failure) => cx.out.refuse(ticket, failure),
                 }

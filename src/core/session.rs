@@ -32,6 +32,7 @@ use super::told::Untold;
 use super::turn::Front;
 use super::update::{Snapshot, State, StopReason, Update};
 use super::waking::Waking;
+use super::warnings::Warnings;
 use crate::background::ledger::Ledger;
 use crate::background::standing::{Kind, Standing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -63,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) tool_names: BTreeMap<ItemId, String>,
     /// Tool servers that were told as not there: Codex tries again and again.
     pub(crate) absent_servers: BTreeSet<String>,
+    /// Warnings of Codex's that were told.
+    pub(crate) warnings: Warnings,
     pub(crate) chosen: Chosen,
     pub(crate) polls: Polls,
     pub(crate) reads: Reads,
@@ -212,6 +215,7 @@ impl Session {
             ask_calls: BTreeMap::new(),
             tool_names: BTreeMap::new(),
             absent_servers: BTreeSet::new(),
+            warnings: Warnings::default(),
             chosen: Chosen::of(thread),
             polls: Polls::default(),
             reads: Reads::default(),

@@ -170,6 +170,7 @@ impl Session {
         let opened = standing.opened(ToolCallId::new(item.as_str()));
         let call = self.ledger.open(item, &TurnId::new(""), Work::Standing(Box::new(standing)));
         self.emit(cx, Update::CallOpened(super::update::CallOpened { call, ..opened }));
+        self.choice_made(cx);
     }
 
     pub(crate) fn change_standing(

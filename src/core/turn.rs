@@ -52,6 +52,8 @@ pub(crate) struct Turn {
     pub(crate) outages: Outages,
     /// Last error that Codex will not retry.
     pub(crate) error: Option<Fault>,
+    /// It ended with its app-server, whose loss is told as that.
+    pub(crate) is_lost: bool,
     /// v1 prompts that are answered at its end.
     pub(crate) waiting: Vec<Ticket>,
     /// Codex started it by itself, and no message is in it.
@@ -73,6 +75,7 @@ impl Turn {
             no_steering: false,
             outages: Outages::default(),
             error: None,
+            is_lost: false,
             waiting,
             unprompted: false,
             is_silent: false,
@@ -116,6 +119,7 @@ impl Session {
     /// A turn runs: Codex started it, or answered that our prompt went to it.
     pub(crate) fn turn_is(&mut self, cx: &mut Cx<'_>, turn: TurnId) {
         self.idle_since = None;
+        self.chosen.turn_begins();
         // A turn of the thread reaches us, so it is loaded.
         if self.tie == Tie::Unloaded {
             self.tie = Tie::Loaded;
@@ -262,6 +266,7 @@ impl Session {
             self.report_error(cx, error);
         } else {
             self.report_silence(cx, &turn, &stop);
+            self.report_failure(cx, &turn, &stop);
         }
         if let Some(id) = &turn.id {
             self.over = Some((id.clone(), stop.clone()));

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
-// An MCP server on stdio. usage: node tools.mjs [mute]; a mute one never answers anything.
+// An MCP server on stdio. usage: node tools.mjs [mute | http]; a mute one never answers anything. With `http` it listens
+// on a port of 127.0.0.1, which is its first line, until its stdin ends, and lets in who sends the header `x-pass: open`.
 // Its tools: `wipe` says of itself that it destroys, `hang` reads only and never answers, `paint` reads only, tells
 // how far it is and answers with an image, `list` reads only and answers with a link, a resource and a sound.
+import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 
 const [mode] = process.argv.slice(2);
@@ -47,6 +49,23 @@ function result({ method, params }) {
     default:
       return {};
   }
+}
+
+async function serve(request, response) {
+  const end = (status, body) => response.writeHead(status, { "content-type": "application/json" }).end(body);
+  if (request.headers["x-pass"] !== "open") return end(403);
+  if (request.method !== "POST") return end(405);
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  const message = JSON.parse(text);
+  if (message.id === undefined) return end(202);
+  return end(200, JSON.stringify({ jsonrpc: "2.0", id: message.id, result: result(message) }));
+}
+
+if (mode === "http") {
+  const server = createServer(serve).listen(0, "127.0.0.1", () => console.log(server.address().port));
+  for await (const _ of createInterface({ input: process.stdin }));
+  process.exit(0);
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -1,10 +1,12 @@
 //! What the client chooses is what Codex works with: instructions, speed, permission profiles.
 
+use std::path::Path;
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
-use testkit::model::{Script, exec, say};
+use testkit::model::{Action, Script, call, exec, say};
 
 use crate::session::Session;
 use crate::stage::{Casting, Stage, play, play_with};
@@ -15,6 +17,8 @@ in_both_versions!(
     profile,
     what_is_not_offered,
     model_effort_and_mode,
+    a_goal_goes_on_with_what_was_chosen,
+    a_goal_begins_when_plan_mode_is_off,
     what_the_environment_says,
     additional_directories,
 );
@@ -188,6 +192,73 @@ async fn model_effort_and_mode(version: Version) {
         Ok(())
     })
     .await;
+}
+
+/// Codex begins the turns of a goal by itself: they are turns like any other. The one that it has made ready already
+/// when it hears of a choice may still begin as before.
+async fn a_goal_goes_on_with_what_was_chosen(version: Version) {
+    play(async |stage| {
+        let trace = stage.home.workspace().join("trace.jsonl");
+        let client = stage.client(Casting::of(version).env("APPSERVER_ACP_TRACE", &trace)).await?;
+        let session = stage.open(&client).await?;
+        let script = Script::new()
+            .step(call("create_goal", json!({"objective": "All green"})))
+            .step(say("I am at it."))
+            .step((Action::gate("one"), say("One step.")))
+            .step((Action::gate("two"), say("Another.")))
+            .step((Action::gate("three"), say("Never said.")));
+        session.turn(&script.prompt("make it green")).await?;
+        stage.model.wait_gate("one").await?;
+        choose(&session, "model", "gpt-5.6-luna").await?;
+        choose(&session, "effort", "high").await?;
+        until_codex_knows(&trace, r#""effort":"high""#).await?;
+        stage.model.open("one");
+        stage.model.wait_gate("two").await?;
+        stage.model.open("two");
+        stage.model.wait_gate("three").await?;
+        let request = asked(stage)?;
+        assert_eq!(
+            (&request["model"], &request["reasoning"]["effort"]),
+            (&json!("gpt-5.6-luna"), &json!("high"))
+        );
+        session.prompt("/goal clear");
+        session.until_listed(&[]).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Codex begins no turn of a goal in plan mode, so it has to know that it is off.
+async fn a_goal_begins_when_plan_mode_is_off(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        session.turn(&format!("/plan {}", Script::new().step(say("A plan.")).prompt("think"))).await?;
+        session.turn("/plan").await?;
+        let asked = stage.model.request_count();
+        session.turn("/goal All blue").await?;
+        stage.model.wait_requests(asked + 1).await?;
+        session.prompt("/goal clear");
+        session.until_listed(&[]).await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Waits until Codex has said that this is among what holds.
+async fn until_codex_knows(trace: &Path, what: &str) -> anyhow::Result<()> {
+    let said = async {
+        loop {
+            let lines = std::fs::read_to_string(trace)?;
+            if lines.lines().any(|it| it.contains("thread/settings/updated") && it.contains(what)) {
+                return Ok(());
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(testkit::PATIENCE, said).await?
 }
 
 /// The names of other adapters, and `-c`, which wins.

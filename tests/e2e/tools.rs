@@ -1,12 +1,15 @@
 //! Tools of MCP servers that the client brings along: asked about, answered, and never in the way of a session.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::belief::Version;
 use testkit::home::Config;
 use testkit::model::{Script, call, say};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
 use crate::client::Client;
 use crate::session::Session;
@@ -18,6 +21,7 @@ in_both_versions!(
     declined,
     a_server_that_says_nothing_holds_up_nothing,
     a_server_that_is_not_there_is_told,
+    a_server_on_http,
 );
 
 pub(crate) fn asking(config: Config) -> Config {
@@ -51,6 +55,14 @@ async fn open_with<'a>(
     if client.version == Version::V2 {
         server["type"] = json!("stdio");
     }
+    open_with_server(stage, client, server).await
+}
+
+async fn open_with_server<'a>(
+    stage: &Stage,
+    client: &'a Client,
+    server: Value,
+) -> anyhow::Result<Session<'a>> {
     let params = json!({"cwd": stage.home.workspace(), "mcpServers": [server]});
     let answer = client.call("new", params).await?;
     let id = answer["sessionId"].as_str().context("a session has an id")?.to_owned();
@@ -163,6 +175,45 @@ async fn a_server_that_is_not_there_is_told(version: Version) {
         let turn = session.turn(&Script::new().step(say("Hi.")).prompt("hello")).await?;
         assert!(session.text(turn.from).ends_with("Hi."));
         client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Codex reaches it with the headers that the client gave for it, and without them is told to be kept out.
+async fn a_server_on_http(version: Version) {
+    play_with(asking, async |stage| {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/tools.mjs");
+        let mut child = Command::new("node")
+            .arg(script)
+            .arg("http")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().context("stdout is a pipe")?).lines();
+        let port = tokio::time::timeout(testkit::PATIENCE, lines.next_line()).await??.context("a port")?;
+        let server = |pass: &str| {
+            let url = format!("http://127.0.0.1:{port}/mcp");
+            let headers = json!([{"name": "X-Pass", "value": pass}]);
+            json!({"type": "http", "name": "tools", "url": url, "headers": headers})
+        };
+        let client = stage.client(Casting::of(version)).await?;
+        let session = open_with_server(stage, &client, server("open")).await?;
+        policy(&session, "allow_once").await?;
+        let turn =
+            session.turn(&Script::new().step(tool("wipe", "one")).step(say("Done.")).prompt("wipe")).await?;
+        assert!(session.text(turn.from).ends_with("Done."));
+        assert_eq!(session.final_status("one").await?, "completed");
+        let wiped = |it: &Value| it.to_string().contains("wiped /x").then_some(());
+        session.update("what the tool said", turn.from, wiped).await?;
+
+        let session = open_with_server(stage, &client, server("shut")).await?;
+        let is_told = |it: &Value| it.to_string().contains("MCP server tools did not start").then_some(());
+        session.update("word of the server", 0, is_told).await?;
+        client.end().await?;
+        drop(child.stdin.take());
+        tokio::time::timeout(testkit::PATIENCE, child.wait()).await??;
         Ok(())
     })
     .await;

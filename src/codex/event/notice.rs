@@ -83,6 +83,13 @@ struct WireWarning {
 
 pub(super) fn warning(params: &RawValue) -> Result<Event, Misfit> {
     let WireWarning { thread_id, message } = decode_json(params)?;
+    let thread = thread_id.map(ThreadId::new);
+    Ok(Event::Warning { thread, title: said(&message), description: None })
+}
+
+/// Of one approval that Codex's own reviewer looked at.
+pub(super) fn guardian_warning(params: &RawValue) -> Result<Event, Misfit> {
+    let WireWarning { thread_id, message } = decode_json(params)?;
     Ok(warn(thread_id, message, None))
 }
 
@@ -94,7 +101,7 @@ struct WireConfigWarning {
 
 pub(super) fn config_warning(params: &RawValue) -> Result<Event, Misfit> {
     let WireConfigWarning { summary, details } = decode_json(params)?;
-    Ok(warn(None, summary, details))
+    Ok(Event::Warning { thread: None, title: said(&summary), description: details.as_deref().map(said) })
 }
 
 #[derive(Deserialize)]

@@ -196,11 +196,18 @@ fn what_people_should_read() {
     let fault = Fault::plain("m\nd");
     let expected = Event::Error { thread: Some(thread()), fault, will_retry: true };
     assert_eq!(event("error", error), expected);
-    assert_eq!(event("warning", json!({"threadId": null, "message": "m"})), notice(None, "m", None));
+    let warning = |thread, title: &str, description: Option<&str>| Event::Warning {
+        thread,
+        title: title.to_owned(),
+        description: description.map(str::to_owned),
+    };
+    assert_eq!(event("warning", json!({"threadId": null, "message": "m"})), warning(None, "m", None));
+    let of_thread = event("warning", json!({"threadId": "t", "message": "m"}));
+    assert_eq!(of_thread, warning(Some(thread()), "m", None));
     let guardian = event("guardianWarning", json!({"threadId": "t", "message": "m"}));
     assert_eq!(guardian, notice(Some(thread()), "m", None));
     let config = event("configWarning", json!({"summary": "s", "details": "d", "path": "/c"}));
-    assert_eq!(config, notice(None, "s", Some("d")));
+    assert_eq!(config, warning(None, "s", Some("d")));
     let rerouted = json!({"threadId": "t", "turnId": "u", "fromModel": "a", "toModel": "b", "reason": "r"});
     assert_eq!(
         event("model/rerouted", rerouted),

@@ -34,7 +34,9 @@ impl Event {
             | Self::AsideEnded { thread, .. }
             | Self::ToolServer { thread, .. }
             | Self::Misfit { thread } => Some(thread),
-            Self::Error { thread, .. } | Self::Notice { thread, .. } => thread.as_ref(),
+            Self::Error { thread, .. } | Self::Warning { thread, .. } | Self::Notice { thread, .. } => {
+                thread.as_ref()
+            }
             Self::SkillsChanged
             | Self::AccountUpdated
             | Self::LoginCompleted { .. }

@@ -121,6 +121,7 @@ impl Session {
         if let Some(update) = self.child_in_full(child) {
             self.emit_of_child(cx, update);
         }
+        self.choice_made(cx);
     }
 
     /// Notes a subagent of this session, quiet until told otherwise.

@@ -382,6 +382,7 @@ fn is_first_sign(event: &Event) -> bool {
         Event::ThreadStatus { status: ThreadStatus::Idle | ThreadStatus::Active, .. }
             | Event::TurnStarted { .. }
             | Event::ItemStarted { .. }
+            | Event::Warning { .. }
             | Event::Notice { .. }
     )
 }
