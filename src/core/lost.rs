@@ -31,8 +31,11 @@ impl Session {
         }
         self.skills.give_up();
         if matches!(self.tie, Tie::Unloaded | Tie::Lost(_)) {
+            // A prompt may have been on its way when Codex unloaded the thread.
+            self.stop_starting();
+            self.refuse_sent(cx, failure);
             self.locals_lost(cx, failure, !was_running);
-            return;
+            return self.report(cx);
         }
         self.tie = Tie::Lost(generation);
         if let Some(resuming) = self.resuming.take() {
