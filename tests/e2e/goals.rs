@@ -19,6 +19,7 @@ in_both_versions!(
     closed,
     set_in_the_moment_of_a_close,
     back_after_a_crash,
+    whose_turn_fails,
     queued
 );
 
@@ -89,6 +90,32 @@ async fn reached(version: Version) {
         assert_eq!(last_line(&session, &goal), "Reached.");
         session.until_listed(&[]).await?;
         let after = session.turn(&Script::new().step(say("Fine.")).prompt("thanks")).await?;
+        assert!(session.text(after.from).contains("Fine."));
+        session.at_rest().await?;
+        client.end().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// No prompt waits for the goal's own turn: that it failed is said all the same, with Codex's words.
+async fn whose_turn_fails(version: Version) {
+    play(async |stage| {
+        let client = stage.client(Casting::of(version)).await?;
+        let session = stage.open(&client).await?;
+        let error = json!({"error": {"message": "scripted", "type": "x", "code": "model_not_found"}});
+        let script = goal_setter().step(Action::http_body(404, error));
+        let turn = session.turn(&script.prompt("make it green")).await?;
+        let goal = call_of(&session, "Goal: All green", turn.from).await?;
+        assert_eq!(session.final_status(&goal).await?, "failed");
+        let says = |it: &Value| it.to_string().contains("does not exist").then(|| it.clone());
+        let said = session.update("why it failed", turn.from, says).await?;
+        match version {
+            Version::V1 => assert_eq!(said["sessionUpdate"], "agent_message_chunk", "{said}"),
+            Version::V2 => assert_eq!(said["error"]["data"]["codexErrorInfo"], "modelNotFound", "{said}"),
+        }
+        session.until_listed(&[]).await?;
+        let after = session.turn(&Script::new().step(say("Fine.")).prompt("and now?")).await?;
         assert!(session.text(after.from).contains("Fine."));
         session.at_rest().await?;
         client.end().await?;

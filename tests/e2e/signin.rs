@@ -164,9 +164,44 @@ async fn a_login_in_a_terminal(version: Version) {
     .await;
 }
 
-/// The client shows no pages, so the adapter opens it. Only once: Codex listens on a port that is always the same.
+/// One after the other: Codex listens on a port that is always the same.
 #[cfg(unix)]
 #[tokio::test]
+async fn pages_in_a_browser() {
+    a_page_that_we_open().await;
+    a_page_that_the_client_opens(Version::V1).await;
+    a_page_that_the_client_opens(Version::V2).await;
+}
+
+#[cfg(unix)]
+async fn a_page_that_the_client_opens(version: Version) {
+    let issuer = Issuer::start().await.expect("the login server starts");
+    play_with(
+        |it| it.needs_account().top(&issuer.config()),
+        async |stage| {
+            let client = stage.client(with_pages(version, &issuer)).await?;
+            client.call("answer", json!({"elicitation": {"action": "accept"}})).await?;
+            let pending = client.start("request", login_request(version, "chatgpt"));
+            let page = page(&client).await?;
+            come_back(page["url"].as_str().context("the page has an address")?).await?;
+            let outcome = client.outcome(pending).await?;
+            ensure!(outcome == Ok(json!({})), "the login ended otherwise: {outcome:?}");
+            ensure!(auth(stage)?.contains(TOKEN_MARK), "codex has kept no token");
+            let is_over = |it: &crate::seen::Message| {
+                it.body["method"] == "elicitation/complete"
+                    && it.body["params"]["elicitationId"] == page["elicitationId"]
+            };
+            ensure!(client.look(|it| it.wire.iter().any(is_over)), "the client is not told that it is over");
+            stage.open(&client).await?;
+            client.end().await?;
+            Ok(())
+        },
+    )
+    .await;
+}
+
+/// The client shows no pages, so the adapter opens it.
+#[cfg(unix)]
 async fn a_page_that_we_open() {
     use std::os::unix::fs::PermissionsExt as _;
 
