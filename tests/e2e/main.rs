@@ -14,6 +14,24 @@ macro_rules! in_both_versions {
     };
 }
 
+/// Tests that take a stage and the namespace of the set of tools, under both sets.
+macro_rules! in_both_tool_sets {
+    ($($name:ident),* $(,)?) => {
+        mod older_tools {
+            $(#[tokio::test] async fn $name() {
+                let test = async |stage: &crate::stage::Stage| super::$name(stage, "multi_agent_v1").await;
+                crate::stage::play_with(crate::subagents::older, test).await;
+            })*
+        }
+        mod newer_tools {
+            $(#[tokio::test] async fn $name() {
+                let test = async |stage: &crate::stage::Stage| super::$name(stage, "collaboration").await;
+                crate::stage::play_with(crate::subagents::newer, test).await;
+            })*
+        }
+    };
+}
+
 mod client;
 mod live;
 mod seen;

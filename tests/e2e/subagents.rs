@@ -14,6 +14,8 @@ use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play_with};
 
+in_both_tool_sets!(a_command_outlives_both_turns, cancelled_and_then_closed_with_its_parent);
+
 in_both_versions!(of_the_older_tools_in_no_list, of_the_newer_tools_in_no_list, woken_by_a_message);
 
 /// The tools that Codex gives to a model that it does not know.
@@ -53,7 +55,7 @@ async fn until_subagents(session: &Session<'_>, subagents: &[&Session<'_>]) -> a
 }
 
 /// A child that leaves a command running, whose parent does not wait for it.
-async fn left(stage: &Stage, tools: &str) -> anyhow::Result<()> {
+async fn a_command_outlives_both_turns(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     let client = stage.client(Casting::v2()).await?;
     let session = stage.open(&client).await?;
     let child = Script::new().step(exec(forever("dev")).id("dev").yield_ms(300)).step(say("child left it"));
@@ -77,18 +79,8 @@ async fn left(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_command_outlives_both_turns_with_the_older_tools() {
-    play_with(older, async |stage| left(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn a_command_outlives_both_turns_with_the_newer_tools() {
-    play_with(newer, async |stage| left(stage, "collaboration").await).await;
-}
-
 /// Cancelling a subagent ends what it waits on; closing its parent ends what it left.
-async fn cancelled_and_closed(stage: &Stage, tools: &str) -> anyhow::Result<()> {
+async fn cancelled_and_then_closed_with_its_parent(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     let client = stage.client(Casting::v2()).await?;
     let session = stage.open(&client).await?;
     let child = Script::new()
@@ -112,16 +104,6 @@ async fn cancelled_and_closed(stage: &Stage, tools: &str) -> anyhow::Result<()> 
     assert_eq!(subagent.final_status("left").await?, "cancelled");
     client.end().await?;
     Ok(())
-}
-
-#[tokio::test]
-async fn cancelled_and_then_closed_with_its_parent_with_the_older_tools() {
-    play_with(older, async |stage| cancelled_and_closed(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn cancelled_and_then_closed_with_its_parent_with_the_newer_tools() {
-    play_with(newer, async |stage| cancelled_and_closed(stage, "collaboration").await).await;
 }
 
 /// A subagent of a subagent belongs to it, and the close of the root ends all of it.

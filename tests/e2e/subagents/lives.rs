@@ -15,6 +15,13 @@ use crate::seen::Seen;
 use crate::session::{Ended, Session, is_end};
 use crate::stage::{Casting, Stage, forever, play, play_with};
 
+in_both_tool_sets!(
+    outlives_a_cancel_of_its_parent,
+    deleted_with_their_session,
+    killed_with_its_app_server,
+    in_version_1
+);
+
 /// A child that waits on a command, and its parent, which does so too.
 async fn outlives_a_cancel_of_its_parent(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     let client = stage.client(Casting::v2()).await?;
@@ -42,16 +49,6 @@ async fn outlives_a_cancel_of_its_parent(stage: &Stage, tools: &str) -> anyhow::
     child.at_rest().await?;
     client.end().await?;
     Ok(())
-}
-
-#[tokio::test]
-async fn outlives_a_cancel_of_its_parent_with_the_older_tools() {
-    play_with(older, async |stage| outlives_a_cancel_of_its_parent(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn outlives_a_cancel_of_its_parent_with_the_newer_tools() {
-    play_with(newer, async |stage| outlives_a_cancel_of_its_parent(stage, "collaboration").await).await;
 }
 
 /// The model of `thread` was told, in the turn that waited, that its subagent was cut off.
@@ -166,16 +163,6 @@ async fn deleted_with_their_session(stage: &Stage, tools: &str) -> anyhow::Resul
     Ok(())
 }
 
-#[tokio::test]
-async fn deleted_with_their_session_with_the_older_tools() {
-    play_with(older, async |stage| deleted_with_their_session(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn deleted_with_their_session_with_the_newer_tools() {
-    play_with(newer, async |stage| deleted_with_their_session(stage, "collaboration").await).await;
-}
-
 fn spawn_named(name: &str, child: &Script) -> Call {
     let args = json!({"task_name": name, "fork_turns": "none", "message": child.prompt("child task")});
     call("spawn_agent", args).namespace("collaboration")
@@ -275,16 +262,6 @@ async fn killed_with_its_app_server(stage: &Stage, tools: &str) -> anyhow::Resul
     Ok(())
 }
 
-#[tokio::test]
-async fn killed_with_its_app_server_with_the_older_tools() {
-    play_with(older, async |stage| killed_with_its_app_server(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn killed_with_its_app_server_with_the_newer_tools() {
-    play_with(newer, async |stage| killed_with_its_app_server(stage, "collaboration").await).await;
-}
-
 /// A review and a compaction are Codex's own affair: no session, and in nobody's list.
 #[tokio::test]
 async fn reviews_and_compactions_are_none() {
@@ -377,16 +354,6 @@ async fn in_version_1(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     session.at_rest().await?;
     client.end().await?;
     Ok(())
-}
-
-#[tokio::test]
-async fn in_version_1_with_the_older_tools() {
-    play_with(older, async |stage| in_version_1(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn in_version_1_with_the_newer_tools() {
-    play_with(newer, async |stage| in_version_1(stage, "collaboration").await).await;
 }
 
 /// A client that knows no subagents is asked in the session at the top about a change of files, and shown it.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::model::{Script, call, exec, say};
 use testkit::processes::Signal;
 
-use super::{newer, older, spawn, subagent, until_subagents};
+use super::{older, spawn, subagent, until_subagents};
 use crate::client::Client;
 use crate::returns::shown;
 use crate::seen::Seen;
@@ -16,6 +16,8 @@ use crate::server::{Listen, Server};
 use crate::session::{Session, is_end};
 use crate::stage::{Casting, Stage, forever, play_with};
 use crate::states::rollout;
+
+in_both_tool_sets!(by_another_process, killed_while_it_works, of_an_app_server_that_went_on);
 
 async fn come_back<'a>(stage: &Stage, client: &'a Client, id: &str) -> anyhow::Result<Session<'a>> {
     let args = json!({"sessionId": id, "cwd": stage.home.workspace(), "replay": true});
@@ -98,16 +100,6 @@ async fn by_another_process(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     }
     client.end().await?;
     Ok(())
-}
-
-#[tokio::test]
-async fn by_another_process_with_the_older_tools() {
-    play_with(older, async |stage| by_another_process(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn by_another_process_with_the_newer_tools() {
-    play_with(newer, async |stage| by_another_process(stage, "collaboration").await).await;
 }
 
 /// Two levels, live, on the connection that they are open on: all of it is told again, and can be stopped.
@@ -195,16 +187,6 @@ async fn killed_while_it_works(stage: &Stage, tools: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-#[tokio::test]
-async fn killed_while_it_works_with_the_older_tools() {
-    play_with(older, async |stage| killed_while_it_works(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn killed_while_it_works_with_the_newer_tools() {
-    play_with(newer, async |stage| killed_while_it_works(stage, "collaboration").await).await;
-}
-
 /// A shared app-server goes on: its subagents come back as they are, and their work is heard again.
 async fn of_an_app_server_that_went_on(stage: &Stage, tools: &str) -> anyhow::Result<()> {
     let server = Server::start(stage, Listen::Unix).await?;
@@ -239,16 +221,6 @@ async fn of_an_app_server_that_went_on(stage: &Stage, tools: &str) -> anyhow::Re
     session.close().await?;
     client.end().await?;
     server.end().await
-}
-
-#[tokio::test]
-async fn of_an_app_server_that_went_on_with_the_older_tools() {
-    play_with(older, async |stage| of_an_app_server_that_went_on(stage, "multi_agent_v1").await).await;
-}
-
-#[tokio::test]
-async fn of_an_app_server_that_went_on_with_the_newer_tools() {
-    play_with(newer, async |stage| of_an_app_server_that_went_on(stage, "collaboration").await).await;
 }
 
 /// Of three subagents one is damaged and one is gone: that is said, and nothing else is lost.
