@@ -169,8 +169,7 @@ impl Session {
 
     /// v1: an answer closes what was opened before it. What goes on without a prompt opens anew (D13).
     pub(crate) fn woken_again(&mut self, cx: &mut Cx<'_>) {
-        let is_prompted = !self.prompts.is_empty() || self.waiting().is_some_and(|it| !it.is_empty());
-        if is_prompted {
+        if self.is_prompted() {
             return;
         }
         self.woken = false;

@@ -434,6 +434,7 @@ impl Session {
         for ticket in std::iter::once(prompt.ticket).chain(prompt.twins) {
             self.cancel_ticket(cx, ticket);
         }
+        self.woken_again(cx);
     }
 
     pub(super) fn cancel_ticket(&mut self, cx: &mut Cx<'_>, ticket: Ticket) {

@@ -266,8 +266,7 @@ impl Session {
             self.shown.note(&update);
             return self.emit_ahead(cx, update);
         }
-        let is_idle = matches!(self.front, Front::Idle) && !self.locals.is_busy();
-        if matches!(update, Update::CallOpened(_)) && is_idle && self.held.is_none() {
+        if matches!(update, Update::CallOpened(_)) && self.held.is_none() && !self.is_prompted() {
             self.say_woken(cx);
         }
         self.shown.note(&update);
@@ -278,6 +277,13 @@ impl Session {
             Some(held) if !self.replaying => held.push(update),
             Some(_) | None => cx.out.update(&self.id, update),
         }
+    }
+
+    /// Whether a prompt of v1 waits for an answer.
+    pub(crate) fn is_prompted(&mut self) -> bool {
+        self.locals.is_busy()
+            || !self.prompts.is_empty()
+            || self.waiting().is_some_and(|waiting| !waiting.is_empty())
     }
 
     /// In v1 what comes after the answer of a prompt, and is no part of what was known then, opens

@@ -427,3 +427,26 @@ impl Wire {
         }
     }
 }
+
+/// Plays that went wrong once.
+#[test]
+fn what_misled_a_client_once() {
+    let names = ["12b-v2-child-outlives", "16-shell"];
+    let recordings: BTreeMap<String, Recording> =
+        names.iter().map(|name| ((*name).to_owned(), Recording::read(name))).collect();
+    // v1: what a cancelled prompt leaves at work opens with a line of its own.
+    let plan = Plan {
+        version: Version::V1,
+        subagents: false,
+        recordings: names.map(str::to_owned),
+        moves: vec![
+            (0, Move::Prompt(1)),
+            (3791, Move::Prompt(1)),
+            (0, Move::Cancel(1)),
+            (8, Move::Spawns(1)),
+        ],
+        mishaps: BTreeMap::new(),
+        end: End::Rest,
+    };
+    run(&plan, &recordings).unwrap();
+}
