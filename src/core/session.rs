@@ -343,6 +343,9 @@ impl Session {
         // Not told by now, it is for a resume that came to nothing: the client has it already.
         self.anew.clear();
         for update in self.held.take().into_iter().flatten() {
+            if matches!(update, Update::CallOpened(_)) && !self.is_prompted() {
+                self.say_woken(cx);
+            }
             cx.out.update(&self.id, update);
         }
         self.release_answers(cx);

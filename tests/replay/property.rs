@@ -428,25 +428,29 @@ impl Wire {
     }
 }
 
-/// Plays that went wrong once.
+/// Plays that went wrong once, all in v1: what goes on after an answer opens with a line of its own.
 #[test]
 fn what_misled_a_client_once() {
     let names = ["12b-v2-child-outlives", "16-shell"];
     let recordings: BTreeMap<String, Recording> =
         names.iter().map(|name| ((*name).to_owned(), Recording::read(name))).collect();
-    // v1: what a cancelled prompt leaves at work opens with a line of its own.
-    let plan = Plan {
-        version: Version::V1,
-        subagents: false,
-        recordings: names.map(str::to_owned),
-        moves: vec![
-            (0, Move::Prompt(1)),
-            (3791, Move::Prompt(1)),
-            (0, Move::Cancel(1)),
-            (8, Move::Spawns(1)),
-        ],
-        mishaps: BTreeMap::new(),
-        end: End::Rest,
-    };
-    run(&plan, &recordings).unwrap();
+    let cancelled_while_starting =
+        vec![(0, Move::Prompt(1)), (3791, Move::Prompt(1)), (0, Move::Cancel(1)), (8, Move::Spawns(1))];
+    let end_of_input_under_a_resume = vec![
+        (0, Move::Prompt(0)),
+        (3000, Move::Resume(0, Replay::Whole)),
+        (0, Move::Goal(0, 1, None)),
+        (0, Move::List),
+    ];
+    for (moves, end) in [(cancelled_while_starting, End::Rest), (end_of_input_under_a_resume, End::Eof)] {
+        let plan = Plan {
+            version: Version::V1,
+            subagents: false,
+            recordings: names.map(str::to_owned),
+            moves,
+            mishaps: BTreeMap::new(),
+            end,
+        };
+        run(&plan, &recordings).unwrap();
+    }
 }
