@@ -171,7 +171,7 @@ impl Core {
         }
     }
 
-    /// Refuses what a client may not do with the session of a subagent (V2-83).
+    /// Whether it is the session of a subagent, which permits less (V2-83).
     pub(in crate::core) fn is_child(&self, session: &SessionId) -> bool {
         self.sessions.get(session).is_some_and(|it| it.lineage.is_some())
     }
